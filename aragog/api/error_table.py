@@ -1,9 +1,9 @@
 """
-The API's errors, defined once for all protocols: codes, HTTP statuses and Thrift exceptions.
+The API's error codes, with their HTTP statuses and Thrift exceptions.
 
-Clients read `code`, which is a member of each HTTP problem and a field of each Thrift exception.
-Statuses and exceptions group the codes by how a client should react. The OpenAPI document and the
-tables in docs/http.md and docs/thrift.md are generated from this table.
+`code` is a member of each HTTP problem and a field of each Thrift exception. Statuses and
+exceptions group the codes by how a client should react. The OpenAPI document, docs/http.md and
+docs/thrift.md are generated from this table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ErrorKind:
     status: int
     """The HTTP status."""
     exception: str
-    """The name of the Thrift exception, or an empty string if Thrift does not have this error."""
+    """The name of the Thrift exception, or "" if the error only occurs over HTTP."""
     meaning: str
     remedy: str
 
@@ -123,7 +123,7 @@ KINDS = (
     ErrorKind("wrong_host", 421, "", "the server does not accept this Host header", "use its name"),
     ErrorKind("long_head", 431, "", "the request line and headers are too long", "send less"),
 )  # fmt: skip
-"""All rows. Those without an exception only occur over HTTP."""
+"""All rows of the table."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:

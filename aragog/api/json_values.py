@@ -1,8 +1,7 @@
 """
-Convert operation requests and responses to and from JSON, for the HTTP server and its client.
-These functions do no I/O.
+Convert operation requests and responses to and from JSON.
 
-Members are named like the fields, unless their `Option` has another name for HTTP. Bytes are
+JSON members have the fields' names, unless their `Option` has another name for HTTP. Bytes become
 `{"base64": "..."}`. Field values follow their declared formats.
 """
 
@@ -74,7 +73,7 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
 
 
 def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
-    """Return the JSON of a page and its age. Without a record, returns only the age."""
+    """Return a page and its age as JSON, or only the age if there is no record."""
     age: dict[str, Any] = {
         "state": page.state,
         "age_s": page.age_s,
@@ -105,9 +104,8 @@ def request_of(
     by_name: bool = False,
 ) -> Any:
     """
-    Build a request from its members.
-
-    The members have their HTTP names or, with `by_name`, the names of the fields.
+    Build a request from JSON members, which have their HTTP names or, with `by_name`, the fields'
+    names.
 
     Raises:
         BadInput: a required member is missing, or one has the wrong type.
@@ -134,10 +132,10 @@ def request_of(
 
 def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -> None:
     """
-    Reject unknown names, which are usually misspelled.
+    Reject unknown names, which are usually typing errors.
 
     Raises:
-        BadInput: the message contains the first unknown name and the known ones.
+        BadInput: a name is unknown. The message lists the known ones.
     """
     if unknown := sorted(set(given).difference(known)):
         raise BadInput(
@@ -188,12 +186,12 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """Return True if an empty string is kept, as an empty list or as a choice that is invalid."""
+    """Return True if an empty string counts as a value: an empty list or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
 def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
-    """Split shared parameters into their options: `3600,product.price:60` sets two options."""
+    """Split a parameter that sets two options, such as `3600,product.price:60`."""
     strings = dict(values)
     for field in option_fields(kind):
         if (shared := field.option.shares) in strings:
@@ -232,8 +230,7 @@ def _number(name: str, text: str) -> float:
 
 def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
     """
-    Return a request's members (`members_of`) as query parameters. This is the inverse of
-    `from_query`.
+    Return a request's members (`members_of`) as query parameters; the inverse of `from_query`.
 
     Raises:
         BadInput: a name contains a comma.
@@ -258,10 +255,8 @@ def _text(value: Any) -> str:
 
 def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
     """
-    Return the members of a request that a client sends.
-
-    These are the members that differ from their HTTP defaults, and those in `always` unless they
-    are None.
+    Return the request members that a client must send. These differ from their HTTP defaults, or
+    are in `always` and not None.
     """
     members: dict[str, Any] = {}
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
@@ -290,13 +285,13 @@ def _value_to_send(value: Any) -> Any:
 
 def response_from_json(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
     """
-    Build a response from JSON that `field_formats.parse` read. This is the inverse of `to_json`.
+    Build a response from JSON that `field_formats.parse` read; the inverse of `to_json`.
 
     Args:
         kind: the type of the response.
         raw: the JSON.
         formats: the server's field formats.
-        field: the name of the field whose past values `raw` contains, for a history.
+        field: for a history, the name of the field.
     """
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
@@ -392,7 +387,7 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
 
 
 def plain(raw: Any) -> Any:
-    """Convert JSON to plain Python values. Decimals, which `parse` keeps exact, become floats."""
+    """Convert the Decimals in parsed JSON to floats."""
     if isinstance(raw, dict):
         return {name: plain(value) for name, value in raw.items()}
     if isinstance(raw, list):

@@ -1,4 +1,4 @@
-"""HTTP error responses as JSON problem details (RFC 9457), built from the error table."""
+"""HTTP error responses as JSON problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ class Problem(Exception):
         }
 
     def response(self) -> Response:
-        """Return the problem as a response."""
         from starlette.responses import Response  # noqa: PLC0415 - clients do not need it
 
         # Without this header, caches may store a 404.
@@ -63,11 +62,11 @@ class Problem(Exception):
 
 
 class Overloaded(Exception):
-    """There are more concurrent store calls than `serving.max_in_flight` allows."""
+    """There are already `serving.max_in_flight` store calls."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem for a route's error. It has status 500 if the error is unexpected."""
+    """Return the problem for a route's error, with status 500 if the error is unexpected."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Overloaded):
@@ -113,10 +112,10 @@ def _members(error: Exception) -> dict[str, Any]:
 
 
 def unknown_url() -> Problem:
-    """Return a 404, because there is no record of the URL."""
+    """Return a 404 for a URL without a record."""
     return Problem(404, "there is no record of this URL")
 
 
 def unavailable(detail: str) -> Problem:
-    """Return a 503. The same request may succeed a second later."""
+    """Return a 503 that asks the client to retry a second later."""
     return Problem(503, detail, {"Retry-After": "1"})

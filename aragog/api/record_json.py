@@ -1,9 +1,8 @@
 """
-Convert a record to JSON. The JSON members are defined only here, for both whole and partial
-records.
+Convert a record to JSON. Its members are defined only here, for whole and partial records.
 
-A record's facts describe its last fetch. Reads of named fields pass them on without decoding them,
-which halves a batch's CPU time (docs/adr/0106).
+A record's facts describe its last fetch. If a request names fields, the facts are passed on without
+being decoded. This halves a batch's CPU time (docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import FieldValues, Record
 
 FROM_STANDBY = b',"from_standby":true}'
-"""Replaces the last byte of a record's JSON if a standby responded."""
+"""Replaces the last byte of a record's JSON if the standby store responded."""
 
 
 def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
-    """Return a record with its facts as JSON. Each field value follows its declared format."""
+    """Return a record with its facts as JSON. Field values follow their declared formats."""
     result = _members(
         record,
         record.version,
@@ -38,11 +37,11 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    Return the same JSON as `record_json`, for a record whose fields were only partly read.
+    Return the same JSON as `record_json`, for a partly read record.
 
     Args:
-        values: the values of these fields, read together with the facts.
-        names: the names of these fields, in the order in which they were read.
+        values: the fields' values, read together with the facts.
+        names: the fields' names, in the same order.
         formats: the declared formats.
     """
     to_json = formats.to_json

@@ -1,8 +1,8 @@
 """
-Convert operation requests and responses to and from Thrift structs. These functions do no I/O.
+Convert operation requests and responses to and from Thrift structs.
 
-Members are named like the fields, unless their `Option` has another name for Thrift. Fields in
-seconds become struct members in milliseconds.
+Struct members have the fields' names, unless their `Option` has another name for Thrift. Seconds
+become milliseconds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _decode_value(field: OptionField, value: Any) -> Any:
 
 def dataclass_from_struct(kind: type, struct: Any) -> Any:
     """
-    Build the dataclass `kind` from the members that are set in a struct.
+    Build the dataclass `kind` from a struct, except members that are not set.
 
     Raises:
         BadInput: a required member is missing.
@@ -103,7 +103,7 @@ def _to_ms(value: Any) -> Any:
 
 
 def encode_value(entry: Sequence[Any], value: Any) -> Any:
-    """Encode a value for a struct's member, given its entry in `thrift_spec`."""
+    """Encode a value for a struct member with this entry in `thrift_spec`."""
     kind, inner = entry[0], entry[2]
     if value is None:
         return None

@@ -38,8 +38,6 @@ R = TypeVar("R")
 def _async_method(
     operation: Operation[P, R],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
-    """Return an asynchronous client method that calls this operation in a thread."""
-
     async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self.call(operation, *args, **kwargs)
 
@@ -48,8 +46,7 @@ def _async_method(
 
 class AsyncClient:
     """
-    `Client` for asyncio. Calls run in threads, up to `pool_size` concurrently, and share the
-    connections.
+    `Client` for asyncio. Calls run in threads and share the connections.
 
     Args:
         client: executes the calls.

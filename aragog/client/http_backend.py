@@ -1,7 +1,7 @@
 """
-Calls operations over HTTP with JSON, using the library `requests`.
+Calls operations over HTTP with JSON.
 
-The timeout limits a whole request. The standard adapter of `requests` would apply it to each read
+The timeout limits a whole request. The standard adapter in `requests` would apply it to each read
 of the response.
 """
 
@@ -56,8 +56,6 @@ _NO_RESPONSE = "no response in time"
 
 
 class _Response(NamedTuple):
-    """The parts of a response that the client uses."""
-
     status: int
     body: bytes
     headers: Mapping[str, str]
@@ -67,9 +65,9 @@ class HttpBackend:
     """
     See `Backend`.
 
-    Values are sent as base64, so their exact bytes arrive. Values in responses are decoded
-    according to their formats, so JSON may be escaped differently. A field whose format this client
-    does not know is read as text.
+    Values are sent as base64, so their exact bytes arrive. In responses, values are decoded
+    according to their fields' formats, so JSON may be escaped differently. Fields without a known
+    format are read as text.
 
     Args:
         address: the server's address, such as `http://127.0.0.1:8100`.
@@ -86,7 +84,7 @@ class HttpBackend:
         self._display_address = without_password(self._address)
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
-        self._session.trust_env = False  # use no proxy between services, and no ~/.netrc
+        self._session.trust_env = False  # ignore proxies and ~/.netrc
         adapter = DeadlineAdapter(pool_connections=1, pool_maxsize=pool_size)
         self._session.mount(self._address, adapter)
         if token is not None:
@@ -125,7 +123,6 @@ class HttpBackend:
     def _send(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
-        """Send a request, and return the response and the route that was used."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
@@ -215,7 +212,7 @@ class HttpBackend:
         return ContentPart(url, response.body, int(total or len(response.body)), meta)
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
-        """Delete fields with a write that sets none: DELETE carries no version and few names."""
+        """Delete fields with a PUT, because a DELETE has no version and has room for few names."""
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
         version: str = self._call_generic(writing.put, write, limit_s)
         return version
@@ -268,7 +265,7 @@ class HttpBackend:
 
 
 def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
-    """Return the path with its placeholders filled in, and remove these options from `members`."""
+    """Return the path with its placeholders filled in, and remove their options from `members`."""
     parts = route.path.split("/")
     for index, part in enumerate(parts):
         if part.startswith("{"):
@@ -277,7 +274,6 @@ def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
 
 
 def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
-    """Return True if a route's fixed options match the request."""
     return all(getattr(request, name) == value for name, value in route.fixed.items())
 
 
@@ -303,7 +299,7 @@ def _read_body(response: requests.Response) -> bytes:
 
 
 def _problem_members(body: bytes) -> Mapping[str, Any]:
-    """Return the members of a problem; none if the response does not come from an aragog server."""
+    """Return a problem's members. There are none if the response is not from an aragog server."""
     try:
         members = orjson.loads(body)
     except ValueError:
@@ -314,7 +310,6 @@ def _problem_members(body: bytes) -> Mapping[str, Any]:
 def _problem(
     status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
 ) -> Exception:
-    """Return the exception for a problem that the server returned."""
     detail = str(members.get("detail", f"status {status}"))
     if status == 412:
         return VersionConflict("", "", str(members.get("found_version", "an unknown version")))

@@ -1,8 +1,8 @@
 """
 An adapter for requests that enforces `Timeout(total=…)` until the end of the response's body.
 
-urllib3 gives every read of a body the full time that was left when the headers were requested. A
-server that sends a byte now and then could therefore block a call forever.
+urllib3 applies the time limit to each read of a body separately. A server that sends a byte now and
+then could therefore block a call forever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads from a socket. The socket's timeout becomes a deadline for all reads together."""
+    """Reads from a socket, with the socket's timeout as the deadline for all reads together."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
         left_s = sock.gettimeout()

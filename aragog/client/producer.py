@@ -1,5 +1,5 @@
 """
-The producer. It enqueues URLs, one or ten million, and returns a status for each of them.
+Enqueues URLs, one or ten million, and returns a status for each.
 
     from aragog.client import Aragog
 
@@ -7,7 +7,7 @@ The producer. It enqueues URLs, one or ten million, and returns a status for eac
     for result in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
         print(result.input, result.status, result.reason)
 
-It needs the broker and the Redis server from the settings, but none of the workers' code.
+It needs the broker and the Redis server in the settings, but none of the workers' code.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ class Backlog:
     """The number of URLs that were accepted but are neither stored nor given up on yet."""
     memory_share: float
     """
-    The fraction of `maxmemory` in use on the server that limits enqueueing. This is the fullest of
-    `redis.url` and `redis.nodes`, or the broker's emptiest shard if that is fuller. From 0.8 on,
-    `SlowDown` is raised.
+    The fraction of `maxmemory` in use on the fullest server in `redis.url` and `redis.nodes`, or on
+    the broker's emptiest shard if that is fuller. From 0.8 on, enqueueing raises `SlowDown`.
     """
     fetching_waits: bool
     """
@@ -62,7 +61,7 @@ class Backlog:
 MAX_URLS_PER_MESSAGE = 500
 
 SHARD_TIMEOUT_S = 1.0
-"""Time limit for reading a shard's memory usage; a shard that takes longer is skipped."""
+"""Time limit for reading a shard's memory usage. A slower shard is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +126,7 @@ class Aragog:
         {arguments}
 
         Raises:
-            BrokerUnavailable: some URLs may not have been enqueued; call again with all of them.
+            BrokerUnavailable: some URLs may not have been enqueued. Call again with all of them.
             SlowDown: the same, because a server is nearly full; see `backlog`.
             BadInput: an option is invalid.
         """
@@ -138,11 +137,10 @@ class Aragog:
         self, urls: Iterable[str], arguments: PatientArguments
     ) -> Iterator[EnqueueResult]:
         """
-        Like `enqueue`, but in constant memory. Returns an iterator that processes 1,000 URLs at a
-        time.
+        Like `enqueue`, but returns an iterator that processes 1,000 URLs at a time.
 
-        With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait`, waits for
-        `retry_after_s`, and repeats this until there is free memory.
+        With `on_wait`, it does not raise `SlowDown`. Instead, it calls `on_wait` and waits for
+        `retry_after_s`, until there is free memory.
         """
         return self._enqueuer.enqueue(urls, arguments.options(), arguments.on_wait)
 
@@ -150,9 +148,9 @@ class Aragog:
         """
         Keep URLs fresh for `owner` until `unwatch` is called with any form or alias of the URL.
 
-        This method does not fetch: call `enqueue` as well. It sends messages, which workers process
-        within seconds. Repeating it is harmless. If an owner calls `watch` and `unwatch` for the
-        same URL, the later call counts.
+        This does not fetch the URL, so call `enqueue` as well. Workers process the sent messages
+        within seconds. The call is idempotent. If an owner calls both `watch` and `unwatch` for a
+        URL, the later call counts.
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
@@ -165,7 +163,7 @@ class Aragog:
         self._send_watches(urls, owner, watch=False)
 
     def send(self, message: OutgoingMessage) -> None:
-        """Send one pipeline message. Raises `BrokerUnavailable` if it was not sent."""
+        """Send a message to the workers. Raises `BrokerUnavailable` if it was not sent."""
         self._sender.send(message)
 
     def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
@@ -183,8 +181,7 @@ class Aragog:
 
     def backlog(self) -> Backlog:
         """
-        Return the crawler's load: URLs in flight, Redis memory usage, and whether fetching is
-        paused.
+        Return the crawler's load.
 
         Raises:
             TransientError: Redis does not respond.
@@ -215,7 +212,7 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Return clients for a pinlater broker's Redis servers, by display name."""
+    """Return clients for the Redis servers of a pinlater broker, by display name."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {

@@ -2,8 +2,7 @@
 A client that reads and writes the UrlStore, over Thrift, over HTTP, or directly.
 
 Its methods are the operations in `aragog.api.operations.table`, with their options as arguments.
-The client validates URLs, splits long lists, retries temporary failures, and enforces the deadline.
-A `Backend` sends the individual requests.
+The client splits long lists, retries temporary failures, and enforces the deadline.
 """
 
 from __future__ import annotations
@@ -67,8 +66,6 @@ class Backend(Protocol):
 
 
 def _client_method(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
-    """Return a client method that calls this operation and takes its options as arguments."""
-
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.call(operation, *args, **kwargs)
 
@@ -94,7 +91,7 @@ class Client(AbstractContextManager["Client"]):
 
     - `InvalidUrl`, `BadInput`: the arguments are wrong; nothing was sent or written;
     - `AccessDenied`: the token lacks the scope;
-    - `TransientError`: no success within `deadline_s`, after retries; a write may have happened;
+    - `TransientError`: no attempt succeeded within `deadline_s`; a write may have happened;
     - `PermanentError`: damaged data.
 
     A method returns None if nothing is stored.
@@ -108,10 +105,10 @@ class Client(AbstractContextManager["Client"]):
 
     Args:
         backend: sends the requests.
-        deadline_s: time limit for each call, including retries. Without a server, it only ends the
-            retries, and a call that has reached the store may take as long as the store's own
-            limits (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A waiting call may
-            take `wait_ms` or `max_wait_ms` plus 5 s.
+        deadline_s: time limit for each call, including retries. A waiting call may take `wait_ms`
+            or `max_wait_ms` plus 5 s. Without a server, the limit only ends retries; once a call
+            has reached the store, the store's own limits apply (`store.hbase_timeout_ms`,
+            `content.s3_read_timeout_s`).
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
@@ -201,7 +198,7 @@ class Client(AbstractContextManager["Client"]):
 
         With the form `text` or `markdown`, returns the page's main text in UTF-8. With a purpose
         (`search`, `ai-input` or `ai-train`), returns None if the site refuses this purpose. With
-        `at_ms`, returns the body that the page had then, if it was kept (`content.keep_versions`).
+        `at_ms`, returns the page's body at that time, if it was kept (`content.keep_versions`).
         """
         body = b""
         while True:

@@ -1,4 +1,4 @@
-"""Calls operations over Thrift. Encodes arguments, and decodes replies into values and errors."""
+"""Calls operations over Thrift."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def result_from_reply(
     result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str
 ) -> Any:
     """
-    Return the result of a call, or None for NotFound.
+    Return the result of a call, or None if the server raised NotFound.
 
     Args:
         result: an empty result struct for the call.
@@ -77,7 +77,6 @@ def result_from_reply(
 
 
 def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
-    """Return the AragogError for a Thrift exception."""
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
@@ -103,17 +102,14 @@ def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> Ara
 
 
 def raise_item_error(result: Any) -> None:
-    """Raise the error that the server returned for one URL of a batch."""
+    """Raise the error that the server returned for one URL in a batch."""
     if result.status == idl.ItemStatus.DAMAGED:
         raise PermanentError(result.message)
     raise BadInput(result.message)
 
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
-    """
-    Remove the fields if the caller requested none. Thrift cannot express that, because an
-    empty list means all fields.
-    """
+    """Remove the fields if the caller requested none. In Thrift, an empty list means all fields."""
     if isinstance(record, PageRecord):
         record.fields.clear()
     return record
@@ -215,10 +211,7 @@ class ThriftBackend:
         return [without_fields(records[url]) if none_read else records[url] for url in urls]
 
     def _call(self, service: str, method: str, until_s: float, arguments: Any) -> Any:
-        """
-        Make a call and return its result, or None for NotFound. The connection is only reused after
-        a complete reply.
-        """
+        """Make a call and return its result. The connection is only reused after a full reply."""
         request = encode_struct(arguments)
         connection = None
         try:

@@ -13,8 +13,7 @@ from struct import Struct
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 IDLE_S = 45.0
-"""Connections that were idle for longer are not reused, because the server closes them after 75
-s."""
+"""Connections that were idle for longer are not reused. The server closes them after 75 s."""
 MAX_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
@@ -22,14 +21,14 @@ _I32 = Struct(">i")
 
 class ThriftConnectionPool:
     """
-    The idle connections to one server. Thread-safe.
+    Connections to one server. Thread-safe.
 
     Args:
         address: host and port.
         tls: the TLS context, or None for plain TCP.
         size: number of idle connections to keep.
-        on_open: called with each new connection, and the deadline, before the connection's first
-            use. If it raises, the connection is closed.
+        on_open: called with each new connection and the deadline, before the first use. If it
+            raises, the connection is closed.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class ThriftConnectionPool:
         Return an idle connection, or a new one.
 
         Raises:
-            OSError, EOFError: the connection failed. Errors that `on_open` raises are passed on
+            OSError, EOFError: the connection failed. Errors raised by `on_open` are passed on
                 unchanged.
         """
         with self._lock:
@@ -66,7 +65,7 @@ class ThriftConnectionPool:
         return connection
 
     def put_back(self, connection: ThriftConnection) -> None:
-        """Keep a connection whose most recent reply was read completely."""
+        """Keep a connection after its reply was read completely."""
         with self._lock:
             if len(self._idle) < self._size:
                 self._idle.append(connection)
@@ -74,7 +73,7 @@ class ThriftConnectionPool:
         connection.close()
 
     def close(self) -> None:
-        """Close the idle connections. Connections that are put back later are closed as well."""
+        """Close the idle connections, and later those that are put back."""
         with self._lock:
             idle, self._idle, self._size = self._idle, [], 0
         for connection in idle:

@@ -1,4 +1,1 @@
-"""
-Additions to Flower: pages about domains, URLs and crawls, the explanation of a URL,
-and metrics.
-"""
+"""Pages and metrics that aragog adds to Flower."""

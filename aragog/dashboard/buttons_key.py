@@ -1,10 +1,10 @@
 """
 The key that enables Flower's buttons on one machine. `aragog up` prints a link with the key.
 
-Flower allows changes only with a login, or with `FLOWER_UNAUTHENTICATED_API`, which opens its API
-to every program and web page on the machine. In the browser, the link stores a cookie that scripts
-cannot read and other sites cannot send. Requests caused by another site or port are also refused.
-If a login or that variable is set, there is no key.
+Without a login, Flower allows changes only if `FLOWER_UNAUTHENTICATED_API` is set, but that opens
+its API to every program and web page on the machine. The link stores a cookie that scripts cannot
+read and other sites cannot send. Requests caused by another site or port are also refused. There is
+no key if a login or that variable is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOGIN_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_
 
 def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
     """
-    Return the key, creating it if necessary in a file that only its owner can read.
+    Return the key, which is created if necessary in a file that only its owner can read.
 
     Returns "" if a login is configured.
     """

@@ -30,7 +30,7 @@ from pinlater.admin import Admin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The components that the dashboard reads, such as the store and the queues. Thread-safe."""
+    """The components that the dashboard reads. Thread-safe."""
 
     user_agent: str
     """The crawler's name in robots.txt."""
@@ -53,7 +53,7 @@ class Components:
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]
-    """Always returns the same object. Raises `ConfigError` while the overrides file is invalid."""
+    """Always returns the same object. Raises `ConfigError` if the overrides file is invalid."""
     limiter: Callable[[], Limiter]
     """Always returns the same object, with these overrides. Raises `ConfigError` like
     `overrides`."""
@@ -62,10 +62,11 @@ class Components:
     close: Callable[[], None]
     """Closes the store, unless the caller passed it in."""
     admin: Admin | None
-    """The queues, or None if the broker is not pinlater, because other brokers do not report
-    them."""
+    """The queues, or None if the broker is not pinlater. Other brokers do not report them."""
     servers: Callable[[], Mapping[str, redis.Redis]]
-    """Returns a client for each Redis server, by `host:port` or path, including limiter nodes that
-    were added later."""
+    """
+    Returns a client for each Redis server, by `host:port` or path. Includes limiter nodes that were
+    added later.
+    """
     folder: Path | None
     """The folder with the embedded store's files, or None if the store is on a server."""

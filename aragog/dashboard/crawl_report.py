@@ -29,7 +29,7 @@ svg { width: 100%; height: auto; }
 
 
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
-    """Return a crawl's status as a JSON-serializable dict."""
+    """Return a crawl's status for JSON."""
     record, counts = status.record.plain(), status.counts
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
@@ -45,7 +45,7 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
 
 
 def plain_report(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as a JSON-serializable dict."""
+    """Return a report for JSON."""
     return {
         "crawl": plain_status(report.status),
         "domains": {domain: dict(counts) for domain, counts in _largest(report.domains)},
@@ -65,7 +65,7 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
 
 
 class ReportSection(NamedTuple):
-    """A table of a report."""
+    """One table in a report."""
 
     title: str
     columns: tuple[str, ...]
@@ -196,7 +196,6 @@ def _cell(value: str) -> str:
 
 
 def _outcome_bars(outcomes: Mapping[str, int]) -> str:
-    """Return a bar chart of the outcomes as SVG."""
     max_count, step = max(outcomes.values(), default=1), 18
     lines = [
         bar(

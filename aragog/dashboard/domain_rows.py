@@ -1,4 +1,4 @@
-"""The rows of the domain page, each with the main reason why the domain is slow or stopped."""
+"""Rows of the dashboard's domain page, with the main reason why a domain is slow or stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.observability.formatting import format_duration, format_time, format_time_and_distance
 from urlspelling.domain import registered_domain
 
-# A shorter pause is not shown. It comes from a permit granted slightly ahead of time.
+# A shorter pause is not shown. It only means that a permit was granted slightly ahead of time.
 MIN_PAUSE_MS = 1000
 
 
@@ -30,7 +30,7 @@ class DomainRow:
     qps: float
     """The current rate, including Crawl-delay and backoff."""
     backlog_ms: int
-    """How long its waiting URLs will take at this rate, including those in the job queues."""
+    """How long its waiting URLs will take at this rate."""
     slots_ahead: int
     """The approximate number of planned requests."""
     waiting: int
@@ -39,7 +39,7 @@ class DomainRow:
     robots: str
     robots_age_ms: int | None
     outcomes: str
-    """The most recent outcomes, counted by kind, such as `8 Fetched, 2 Busy`."""
+    """The most recent outcomes, such as `8 Fetched, 2 Busy`."""
     outcomes_age_ms: int | None
     errors_in_a_row: int
     backoff_factor: float
@@ -56,7 +56,7 @@ class DomainRow:
     cause: str
     """The main reason why it is slow or stopped, or an empty string."""
     robots_unreachable: bool = False
-    """True if its robots.txt is unreachable, so no page is fetched."""
+    """True if no page is fetched because its robots.txt is unreachable."""
 
     @property
     def backlog(self) -> str:
@@ -79,7 +79,7 @@ class DomainRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainFacts:
-    """What the limiter, Redis, the queues and the store know about one domain."""
+    """What the other components know about one domain."""
 
     report: DomainReport
     qps: float
@@ -90,14 +90,17 @@ class DomainFacts:
     blocked: str | None
     taken_down: bool
     queued: int = 0
-    """The approximate number of its URLs in the job queues, without those waiting for a slot."""
+    """
+    The approximate number of its URLs in the job queues. URLs that the limiter holds back are not
+    included.
+    """
 
 
 def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     """
-    Return a row for each limiter key, in order.
+    Return a row for each limiter key (usually a domain), in order.
 
-    This takes one round trip per limiter node, three to Redis, and one or two to the store.
+    Takes one round trip per limiter node, three to Redis, and one or two to the store.
 
     Raises:
         TransientError: one of these servers does not respond.
@@ -134,7 +137,7 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
     """
     Return how fast each domain is fetched, and what slows it down.
 
-    Costs and errors are the same as for `domain_rows`.
+    Has the cost and errors of `domain_rows`.
     """
     return {
         row.domain: Pace(
@@ -146,8 +149,8 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
     """
-    Return each key's robots.txt rules. They come from its own origins. If these have none, they
-    come from the most recently stored origin of its domain.
+    Return each key's robots.txt rules, from its own origins. If these have none, the rules come
+    from the domain's most recently stored origin.
     """
     domains = [key for key in keys if key == registered_domain(key)]
     newest = components.robots.last_stored_origins(domains)
@@ -230,7 +233,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 
 def latency_text(report: DomainReport) -> str:
-    """Return a sentence on how much the domain's latency slows it down, and why."""
+    """Return a sentence on how much latency slows the domain down, and why."""
     latency = format_duration(report.latency_ms or 0)
     usual = format_duration(report.usual_latency_ms or 0)
     return f"{report.latency_factor:.3g} times: its responses take {latency}, usually {usual}"

@@ -1,9 +1,9 @@
 """
-Lists all domains, page by page, and changes their rates, for Flower and `aragog domain`.
+Lists all domains and changes their rates, for Flower and `aragog domain`.
 
-The list contains the domains that have stored URLs, and those that only the limiter knows about. It
-has two parts. First come the domains that rank in the chosen sort order, for example those with
-a backlog; their number is limited. Then come all others, ordered by their labels from right to left
+The list also contains domains without stored URLs that only the rate limiter knows. It has two
+parts. First come a limited number of domains that rank in the chosen sort order, for example those
+with the longest backlog. Then come all others, sorted by their labels from right to left
 (`com.example`), like the store's host index.
 """
 
@@ -28,7 +28,7 @@ from urlspelling.hosts import and_parents
 
 PAGE = 50
 MAX_RANKED_DOMAINS = 1000
-# A search stops and returns a cursor after reading this many domains, or for this long.
+# A search that has read this many domains, or has taken this long, stops and returns a cursor.
 MAX_READ = 20_000
 MAX_READ_S = 1.0
 # A cursor is `ranked:` with an offset, or `name:` with the reversed labels to continue after.
@@ -38,7 +38,7 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 def _domains_by_backlog(components: Components) -> list[str]:
-    """Return the domains whose URLs are waiting for a slot or in the job queues."""
+    """Return the domains with URLs that wait for their turn in the limiter or in a job queue."""
     queued = {
         report.key: report.waiting
         for report in components.limiter().busiest_domains(MAX_RANKED_DOMAINS)
@@ -54,10 +54,7 @@ def _domains_by_errors(components: Components) -> list[str]:
 
 
 def _domains_by_rate(components: Components) -> list[str]:
-    """
-    Return the domains with an override or a backoff. Stopped ones come first,
-    then the slowest.
-    """
+    """Return the domains with an override or a backoff: stopped ones, then the slowest."""
     limiter = components.limiter()
     keys = {*_overridden_domains(components), *_domains_by_errors(components)}
     reports = limiter.describe(sorted(keys))
@@ -76,10 +73,7 @@ SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
     "refusing": _refusing_domains,
     "name": lambda _: (),
 }
-"""
-Maps each sort order to the function that returns the domains that come first. The others follow
-by name.
-"""
+"""Maps each sort order to a function that returns the first domains. The others follow by name."""
 
 
 def find_domains(
@@ -88,8 +82,8 @@ def find_domains(
     """
     Return a page of domains and the cursor of the next page, or None after the last page.
 
-    If the search text is a host or URL, its domain comes first, even if nothing is known about it.
-    The cost of a page does not depend on the number of domains.
+    If the search text is a host or URL, its domain comes first, even if it is unknown. A page's
+    cost does not depend on the number of domains.
 
     Raises:
         BadInput: the sort order is unknown, or the cursor is invalid.
@@ -126,14 +120,14 @@ def _list(components: Components) -> DomainList:
 
 
 def _overridden_domains(components: Components) -> list[str]:
-    """Return the names of overrides that apply to a whole limiter key."""
+    """Return the domains that have an override for all of their hosts."""
     table = components.overrides().table()
     return [name for name, override in table.items() if override.scope == "domain"]
 
 
 def limiter_key(text: str, components: Components) -> str:
     """
-    Return the limiter key of a host or URL that a user typed.
+    Return the limiter key (usually a domain) of a host or URL that a user typed.
 
     Raises:
         BadInput: the text is neither a host nor a URL.
@@ -205,7 +199,7 @@ class HostSource(Protocol):
 
 
 class DomainPage(NamedTuple):
-    """A page of limiter keys."""
+    """One page of the list."""
 
     domains: list[str]
     cursor: str | None
@@ -219,11 +213,12 @@ class DomainList:
     Args:
         walk: starts an iteration over the store's hosts after the given reversed labels.
         key_of: returns the limiter key of a host.
-        known: keys in the limiter or the overrides. They may have no stored URLs.
-        may_split_key: returns True if an override may split a key's subdomains among several keys.
-        stopwatch_s: a monotonic clock that measures how long a search has been reading.
+        known: keys in the limiter or the overrides, which may have no stored URLs.
+        may_split_key: returns True if overrides may give some of a key's subdomains keys of their
+            own.
+        stopwatch_s: a monotonic clock that measures the time of a search.
         page_size: number of domains per page.
-        max_read: maximum number of domains that one page of a search reads, within `MAX_READ_S`.
+        max_read: maximum number of domains that a search reads for one page, within `MAX_READ_S`.
     """
 
     def __init__(
@@ -272,10 +267,7 @@ class DomainList:
         return DomainPage(result, None)
 
     def _domain_positions(self, after: str) -> Iterator[tuple[str, str]]:
-        """
-        Yield (key, position just after it) for all domains after a position,
-        without duplicates.
-        """
+        """Yield each domain after a position once, with the position just after it."""
         keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > after]
         known = set(self._known)
         for key, position in self._stored_domains(after):
@@ -287,7 +279,7 @@ class DomainList:
             yield key, reversed_host(key) + _PAST_HOST
 
     def _stored_domains(self, after: str) -> Iterator[tuple[str, str]]:
-        """Yield (key, position just after it) for the domains in the store."""
+        """Like `_domain_positions`, for the domains in the store."""
         walk, listed_keys = self._walk(after), set[str]()
         while (label := walk.first()) is not None:
             key = self._key_of(reversed_host(label))
@@ -302,7 +294,6 @@ class DomainList:
             walk.skip_to(position)
 
     def _was_listed_before(self, key: str, after: str) -> bool:
-        """Return True if a host of the key was already listed before this position."""
         start = reversed_host(key)
         if not start < after:
             return False

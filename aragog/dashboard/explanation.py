@@ -1,8 +1,8 @@
 """
 Explains a URL, from its normalization to its next refresh, for `aragog explain` and Flower.
 
-It only reads. Each section comes from one component, such as the limiter or the store. If a
-component does not respond, its section reports that, and the other sections are not affected.
+Each section comes from one component, such as the rate limiter or the store. If a component does
+not respond, only its section reports that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TIME_SUFFIX = "_at_ms"
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    Explain a URL in any form. Takes about ten reads, whatever the size of the store.
+    Explain a URL in any form. This takes about ten reads and writes nothing.
 
     Raises:
         InvalidUrl: the URL cannot be normalized.
@@ -59,7 +59,7 @@ def _section(
     lines: list[Line] = []
     problem = None
     try:
-        # `extend` keeps the lines that were produced before an error.
+        # If the generator raises, `extend` keeps the lines that came before.
         lines.extend(
             Line(to_one_line(line.name), to_one_line(line.text, 2000), to_one_line(line.note))
             for line in explain_section(url, components)
@@ -82,7 +82,7 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
 
 
 def _egress(url: str, components: Components) -> Iterator[Line]:
-    """Yield the egress routes for a request to the URL, and those that are failing."""
+    """Yield the URL's egress routes (proxies or addresses), and those that are failing."""
     rules, now_ms = components.egress, components.clock.now_ms()
     route = rules.route(url)
     yield Line("egress route", ", else ".join(route.names), route.reason)
@@ -97,7 +97,6 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
-    """Yield the operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
     yield Line("blocked", components.overrides().blocking_setting(host(url)) or "no")
@@ -129,7 +128,7 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
-    """Yield what the site states about uses of the page, and the effect on each purpose."""
+    """Yield which uses of the page the site allows, and the effect on each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
     statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
@@ -181,14 +180,13 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
-    """Yield how many of the domain's URLs are waiting, and how long they will take in total."""
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
         total = report.waiting + queued
-        # The limiter only counts the URLs that are waiting for a slot.
+        # The limiter's backlog does not include the URLs in the queues.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
         yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 
@@ -199,7 +197,7 @@ def _crawl_delay_s(url: str, components: Components) -> float | None:
 
 
 def _rate_per_s(url: str, components: Components, key: str, report: DomainReport) -> float:
-    """Return the effective rate: the domain's own, or a slower Crawl-delay."""
+    """Return the domain's own rate, or the rate of its Crawl-delay if that is lower."""
     interval_us = components.limiter().interval_us(key, _crawl_delay_s(url, components))
     return min(report.qps, 1e6 / report.interval_us(interval_us))
 
@@ -222,7 +220,7 @@ def _queue(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """Return the first condition, in pipeline order, that an in-flight URL is waiting for."""
+    """Return what an in-flight URL is waiting for. Checks come in the order of the pipeline."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))

@@ -1,8 +1,8 @@
 """
-Restricts access to Flower. Checks Host headers, and requires a login if other machines can connect.
+Checks Host headers, and requires a login if other machines can connect to Flower.
 
-Flower itself checks neither. A web page could point its own host name at Flower's loopback address
-(DNS rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
+Flower itself checks neither. Through DNS rebinding, a web page could point its own host name at
+Flower's loopback address, read everything that Flower shows and, without a login, pause queues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
 
 def guard_address(default_host: str) -> None:
     """
-    Make Flower listen on `default_host` instead of all addresses if none is given.
+    Make Flower listen on `default_host` instead of all addresses if no address is given.
 
     Flower exits with an error if it would listen beyond loopback without a login.
     """

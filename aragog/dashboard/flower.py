@@ -1,4 +1,4 @@
-"""Extends Flower with aragog's own pages, its metrics, and pinlater's additions."""
+"""Adds aragog's pages and metrics to Flower, and pinlater's."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ def install(
     key: str = "",
 ) -> bool:
     """
-    Install the extensions. Call this in Flower's process before Flower starts.
-
-    A second call changes nothing.
+    Install the extensions in Flower's process, before Flower starts. A second call changes nothing.
 
     Args:
         components: the data sources of the pages and metrics.
-        refresh: enqueues a URL so that it is fetched now. Returns why it was refused, or "".
+        refresh: enqueues a URL to be fetched now. Returns the reason if it was refused, or "".
         allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
         host: where Flower listens if no address is given.
-        crawls: returns the crawl control, always the same object. None if there are no crawls.
+        crawls: returns the crawl control, always the same object; None if there are no crawls.
         key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
     Returns:
@@ -68,7 +66,7 @@ def install(
 
 def no_crawls() -> CrawlControl:
     """
-    Stand in for the function that returns the crawl control, where there are no crawls.
+    Take the place of the function that returns the crawl control if there are no crawls.
 
     Raises:
         BadInput: always.
@@ -114,4 +112,4 @@ def _add_metrics(components: Components) -> None:
 
 
 _installed: list[Any] = []
-"""The collector of this process, once it is registered."""
+"""This process's collector, once it is registered."""

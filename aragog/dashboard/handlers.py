@@ -1,5 +1,5 @@
 """
-aragog's own pages in Flower, for URLs, domains and crawls. Operators can change domains and crawls.
+aragog's own pages in Flower, for URLs, domains and crawls.
 
 Reads run in threads, so a slow server never blocks Flower's event loop. Templates escape all
 values, because content from the web is untrusted.
@@ -37,7 +37,7 @@ from pinlater.flower_pages import FlowerPage
 MAX_LINKS = 50
 MAX_CHANGES = 20
 Refresh = Callable[[str], str]
-"""Enqueues a URL to be fetched now. Returns why it was refused, or ""."""
+"""Enqueues a URL to be fetched now. Returns the reason if it was refused, or ""."""
 
 
 class DashboardPage(FlowerPage):
@@ -48,13 +48,12 @@ class DashboardPage(FlowerPage):
     components: Components
 
     def initialize(self, components: Components, *, as_json: bool = False) -> None:
-        """Called by tornado with the route's arguments."""
         self.components = components
         self.as_json = as_json
 
 
 class UrlPage(DashboardPage):
-    """Shows a URL's card, explanation and links. A button fetches the URL now."""
+    """Shows a URL's card, explanation and links, with a button that fetches it now."""
 
     tab = "aragog-url"
     _refresh: Refresh
@@ -62,7 +61,6 @@ class UrlPage(DashboardPage):
     def initialize(
         self, components: Components, *, as_json: bool = False, refresh: Refresh = str
     ) -> None:
-        """Called by tornado with the route's arguments."""
         super().initialize(components, as_json=as_json)
         self._refresh = refresh
 
@@ -98,7 +96,7 @@ class UrlPage(DashboardPage):
 
 
 class StoredPage(NamedTuple):
-    """The stored data that a URL's page shows. The explanation is separate."""
+    """The stored data that a URL's page shows in addition to the explanation."""
 
     card: PinCard
     links_out: list[str]
@@ -106,10 +104,7 @@ class StoredPage(NamedTuple):
 
 
 def stored_page(url: str, components: Components) -> StoredPage | None:
-    """
-    Return the card and up to `MAX_LINKS` links in each direction, or None if
-    nothing is stored.
-    """
+    """Return the stored data with up to `MAX_LINKS` links per direction, or None."""
     store = components.store()
     record = store.get(url, info=True)
     if record is None:
@@ -124,7 +119,7 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
 
 
 class DomainsPage(DashboardPage):
-    """Shows all domains, or one with its history. Buttons set its rate, and stop or resume it."""
+    """Shows all domains, or one domain with its history and buttons for its rate."""
 
     tab = "aragog-domains"
 
@@ -179,7 +174,7 @@ class DomainsPage(DashboardPage):
 
 
 class CrawlsPage(DashboardPage):
-    """Shows all crawls, or the report on one. Buttons pause, resume and cancel it."""
+    """Shows all crawls, or the report on one with buttons to pause, resume and cancel it."""
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
@@ -191,7 +186,6 @@ class CrawlsPage(DashboardPage):
         as_json: bool = False,
         control: Callable[[], CrawlControl] = no_crawls,
     ) -> None:
-        """Called by tornado with the route's arguments."""
         super().initialize(components, as_json=as_json)
         self._control = control
 
@@ -266,15 +260,11 @@ class CrawlsPage(DashboardPage):
 
 
 class OpenButtonsPage(FlowerPage):
-    """
-    The target of the link that `aragog up` prints.
-    Stores the key for the buttons in a cookie.
-    """
+    """The page that `aragog up` prints a link to. Stores the key for the buttons in a cookie."""
 
     _key: str
 
     def initialize(self, key: str) -> None:
-        """Called by tornado with the route's arguments."""
         self._key = key
 
     def get(self) -> None:

@@ -15,7 +15,7 @@ STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
 
 
 class PlotBar(NamedTuple):
-    """A rectangle in a plot. Its title is shown as a tooltip."""
+    """A rectangle in a plot, with its title as a tooltip."""
 
     x: str
     y: str
@@ -25,13 +25,12 @@ class PlotBar(NamedTuple):
     title: str
 
     def svg(self) -> str:
-        """Return the SVG element."""
         attributes = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
         return f'<rect fill="{self.color}" {attributes}><title>{escape(self.title)}</title></rect>'
 
 
 class PlotLabel(NamedTuple):
-    """A label below a plot. `anchor` says which end of its text is at `x`."""
+    """A label below a plot. `anchor` says which end of the text is at `x`."""
 
     x: str
     text: str
@@ -39,7 +38,6 @@ class PlotLabel(NamedTuple):
     y: int = HEIGHT + 15
 
     def svg(self) -> str:
-        """Return the SVG element."""
         attributes = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
         return f'<text {attributes} fill="currentColor" font-size="11">{escape(self.text)}</text>'
 
@@ -54,7 +52,6 @@ class HoursPlot(NamedTuple):
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        """Return the plot as an SVG element for a page."""
         bars = "".join(bar.svg() for bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'
@@ -69,7 +66,7 @@ def bar(x: float, y: float, width: float, height: float, color: str, title: str)
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """Return a plot of the outcomes of one or more hours. The keys are hours since 1970."""
+    """Return a plot of at least one hour's outcomes. The keys are hours since 1970."""
     first, last = min(hours), max(hours)
     max_count = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), max_count), *_legend_bars())

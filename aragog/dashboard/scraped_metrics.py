@@ -1,11 +1,11 @@
 """
-Prometheus metrics that are collected at scrape time: counts, queues, domains, lag, memory.
+Prometheus metrics that are collected when Prometheus requests (scrapes) them.
 
-All components are read in parallel, with at most one read of each at a time. A scrape waits for
-them for at most `SCRAPE_TIMEOUT_S`. A slower read continues in the background. The scrape then
-shows the component's previous values if they are at most `MAX_AGE_S` old, because a slow response
-usually means that the machine is busy. `aragog_part_up` is 0 for a component that failed or has not
-responded for that long, and absent until the first response.
+All components are read in parallel. A scrape waits for at most `SCRAPE_TIMEOUT_S`, and slower reads
+continue in the background. A slow response usually means that the machine is busy, so the scrape
+shows the component's previous values if they are at most `MAX_AGE_S` old. `aragog_part_up` is 0 for
+a component that failed or has not responded for that long. The metric is absent until the
+component's first response.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 SCRAPE_TIMEOUT_S = 1.0
 MAX_AGE_S = 60.0
-"""How long a component's previous values are shown while it responds late."""
+"""How long a component's previous values are shown while its response is late."""
 
 
 class ComponentMetrics:
     """
-    One component's metrics: the read in progress, and the most recent good values. Thread-safe.
+    One component's metrics, and the read in progress. Thread-safe.
 
     Args:
         read: returns the metrics.
         clock: measures the age of the metrics.
-        window_s: how long the most recent good metrics are shown while newer ones are late.
+        window_s: how long previous metrics are shown while newer ones are late.
     """
 
     def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
@@ -62,7 +62,6 @@ class ComponentMetrics:
         self._failed = False
 
     def start_read(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """Return the read in progress, or start one."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
@@ -71,7 +70,7 @@ class ComponentMetrics:
             return self._running
 
     def _read_and_keep(self) -> None:
-        """Read, and keep the result or the error. The next scrape uses a late result."""
+        """Read, and keep the result for this scrape or, if it is late, for the next one."""
         try:
             metrics = self._read()
         except (*ALL, redis.RedisError, OSError) as error:
@@ -93,7 +92,6 @@ class ComponentMetrics:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Return True if the error or its cause is a timeout."""
     while error is not None:
         if isinstance(error, TimeoutError | redis.TimeoutError):
             return True
@@ -108,7 +106,7 @@ class MetricsCollector(Collector):
     Args:
         components: the components to read.
         wait_s: the maximum duration of a scrape.
-        window_s: how long a late component's most recent good metrics are shown.
+        window_s: how long previous metrics are shown while a component is late.
     """
 
     def __init__(
@@ -126,7 +124,7 @@ class MetricsCollector(Collector):
         }
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, because registration must not read any component."""
+        """Return nothing, so that registration reads no component."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -156,14 +154,17 @@ def _read_all(
 
 
 MAX_DOMAINS = 20
-# The store is sampled at most this often. A sample that takes too long appears in the next scrape.
+# The store is sampled at most this often. A scrape shows the previous sample if a new one is late.
 FRESHNESS_CACHE_S = 30.0
-# A broker shared by many applications may have any number of queues. This limits a scrape.
+# Limits a scrape if many applications with many queues share the broker.
 MAX_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, with 0 for missing ones. To compute a rate, a series must start at 0."""
+    """
+    Return the counts, with 0 for missing ones. Prometheus computes rates only from series that
+    start at 0.
+    """
     return {**dict.fromkeys(names, 0), **counts}
 
 
@@ -186,7 +187,6 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measurements(components: Components) -> Iterator[Metric]:
-    """Yield the measurements of all processes (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)
@@ -235,10 +235,7 @@ def _spool(components: Components) -> Iterator[Metric]:
 
 
 def crawl_log_metrics(components: Components) -> Iterator[Metric]:
-    """
-    Yield the number of rows that are not in a file yet.
-    Yields nothing if the crawl log is off.
-    """
+    """Yield the number of rows that are not in a file yet, if the crawl log is on."""
     log = components.crawl_log
     if log is None:
         return
@@ -288,14 +285,14 @@ def _queues(components: Components) -> Iterator[Metric]:
 
 
 def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
-    """Return the buckets of a queue's lateness, counted by the broker."""
+    """Return how many jobs were claimed within each bound after they were due."""
     reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
     bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
     return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
 
 
 def _shards(components: Components) -> Iterator[Metric]:
-    """Yield the state of each shard as seen by this process. Sends no request."""
+    """Yield each shard's state as this process last saw it, without a request."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.is_healthy)
@@ -350,7 +347,7 @@ def _store(components: Components) -> Iterator[Metric]:
 
 
 def _freshness(components: Components) -> Iterator[Metric]:
-    """Yield freshness by type, from a sample of the store."""
+    """Yield the freshness of each page type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
         "Time since a fetch last confirmed the fields, from a sample of pages.",

@@ -1,7 +1,7 @@
 """
 Which domains have queued URLs, and what these URLs are waiting for.
 
-The queues are sampled, so the numbers are approximate and only reliable for domains with many URLs.
+The numbers come from samples of the queues and are only reliable for domains with many URLs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from urlspelling.domain import origin
 MAX_SITES = 5
 """Maximum number of sites listed in a note."""
 MAX_LINES = 1000
-"""How many of the longest queues are checked for origins with an unreachable robots.txt."""
+"""How many of the longest queues are checked for sites whose robots.txt is unreachable."""
 
 
 def waiting_counts(components: Components) -> dict[str, int]:
     """
-    Return roughly how many URLs are waiting for a slot, a retry, robots.txt or a worker.
+    Estimate how many URLs are waiting for a slot (their turn in the limiter), a retry, robots.txt
+    or a worker.
 
     The result is empty without pinlater.
 
@@ -41,10 +42,8 @@ def waiting_counts(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Return roughly how many URLs of each domain are in the job queues or waiting for robots.txt.
-
-    The largest number comes first. URLs waiting for a slot are not included. The result is empty
-    without pinlater.
+    Estimate how many of each domain's URLs are in the job queues or waiting for robots.txt, largest
+    number first. URLs waiting for a slot are not included. The result is empty without pinlater.
 
     Raises:
         BrokerUnavailable: the broker does not respond.
@@ -66,9 +65,9 @@ def queue_notes(components: Components) -> list[str]:
     """
     Return sentences about what the URLs in the queues are waiting for.
 
-    The result is empty if none are waiting, or without pinlater. The queues alone cannot show this:
-    if a site's robots.txt is unreachable, its URLs become due again and again, as if no worker took
-    them.
+    The result is empty if no URLs are waiting, or without pinlater. The queues alone do not show
+    why: if robots.txt is unreachable, a site's URLs become due again and again, as if no worker
+    took them.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
@@ -90,7 +89,7 @@ def queue_notes(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Estimate how many URLs of each origin are waiting for robots.txt. Largest number first."""
+    """Estimate how many of each origin's URLs are waiting for robots.txt, largest number first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -106,10 +105,7 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 
 def _with_robots_causes(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
-    """
-    Return the sample. Retries count as waiting for robots.txt if the site's robots.txt is
-    unreachable.
-    """
+    """Let retries count as waiting for robots.txt if their site's robots.txt is unreachable."""
     waiting_urls = list(sampled)
     origins = {origin(waiting.url) for waiting in waiting_urls if waiting.url}
     rules = components.robots.peek(list(origins))

@@ -9,7 +9,7 @@ Public:
     tracing            OpenTelemetry spans
     formatting         numbers, times and durations as display text
 
-Metrics of queues, domains and the store are defined in `aragog.dashboard.scraped_metrics`, which
-reads them at scrape time. Metrics of the API are defined next to its servers:
-`aragog.api.server.hedging`, `http.observed` and `thrift.metrics`.
+`aragog.dashboard.scraped_metrics` defines the metrics for queues, domains and the store. The API's
+metrics are defined next to its servers, in `aragog.api.server.hedging`, `http.observed` and
+`thrift.metrics`.
 """

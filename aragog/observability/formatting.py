@@ -9,14 +9,14 @@ _LAST_MS = 253_402_300_799_999
 
 
 def format_time(ms: int) -> str:
-    """Return a time as `2026-01-31 08:05:00 UTC`, or as the number if datetime cannot hold it."""
+    """Return a time as `2026-01-31 08:05:00 UTC`, or the number if datetime cannot hold it."""
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def format_time_and_distance(ms: int, now_ms: int) -> str:
-    """Return a time and its distance from now."""
+    """Return a time, and how far it is from now."""
     return f"{format_time(ms)} ({format_distance(ms, now_ms)})"
 
 
@@ -30,7 +30,7 @@ def to_one_line(text: str, limit: int = 300) -> str:
     """
     Put `text` on one line of at most `limit` characters, without terminal control characters.
 
-    The result is still untrusted: escape it before it becomes HTML.
+    The result is still untrusted. Escape it in HTML.
     """
     cut = text[: limit + 1]
     line = "".join(c if c.isprintable() else " " for c in cut)

@@ -1,15 +1,13 @@
 """
-The measurements of this process: durations and counts that hot paths record.
+Durations and counts that this process's hot paths record.
 
 Labels are names from the code, never data from a website or a client, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
-`aragog.observability.prometheus_export` converts the sums to prometheus_client's families. Values
-that are read on request, such as the number of waiting URLs, are in
-`aragog.dashboard.scraped_metrics`. The counts of the API are in `aragog.api.server.http.observed`
-and `aragog.api.server.thrift.metrics`.
+`aragog.observability.prometheus_export` exports the sums. Values that are read on request, such as
+the number of waiting URLs, are in `aragog.dashboard.scraped_metrics`.
 
-prometheus_client's own types are not used, because they take twice as long to record a value, and
-every worker would import them along with an HTTP server that it does not need (docs/adr/0053).
+prometheus_client's own types take twice as long to record a value, and importing them loads an HTTP
+server that workers do not need (docs/adr/0053).
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ SUM = "sum"
 
 
 class Measurement(NamedTuple):
-    """Identifies one number of an instrument."""
+    """Identifies one of an instrument's numbers."""
 
     instrument: str
     label: str
@@ -39,7 +37,7 @@ class Measurement(NamedTuple):
 
 
 class Observations:
-    """A histogram's observations for one label value. Thread-safe."""
+    """A histogram's numbers for one label value. Thread-safe."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
 
@@ -57,14 +55,14 @@ class Observations:
             self._sum += value
 
     def read(self) -> dict[str, float]:
-        """Return the non-zero numbers, by `Measurement.part`."""
+        """Return the numbers that are not 0, by `Measurement.part`."""
         with self._lock:
             counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
             return counts | {SUM: self._sum} if counts else {}
 
 
 class Count:
-    """A counter's number of events for one label value. Thread-safe."""
+    """A counter's number for one label value. Thread-safe."""
 
     __slots__ = ("_lock", "_total")
 
@@ -73,7 +71,6 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, amount: int = 1) -> None:
-        """Count `amount` events."""
         with self._lock:
             self._total += amount
 
@@ -100,7 +97,7 @@ class Histogram:
         self.children: dict[str, Observations] = {}
 
     def labels(self, label: str = "") -> Observations:
-        """Return the observations for a label value. This is always the same object."""
+        """Return the label value's observations, always as the same object."""
         child = self.children.get(label)
         return child or self.children.setdefault(label, Observations(self.bounds))
 
@@ -122,7 +119,7 @@ class Counter:
         self.children: dict[str, Count] = {}
 
     def labels(self, label: str = "") -> Count:
-        """Return the count for a label value. This is always the same object."""
+        """Return the label value's count, always as the same object."""
         child = self.children.get(label)
         return child or self.children.setdefault(label, Count())
 
@@ -130,7 +127,7 @@ class Counter:
 REQUEST_BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
-"""The buckets for HTTP requests and Thrift calls. Each server exports these metrics itself."""
+"""The buckets for HTTP requests and Thrift calls, whose metrics the servers export themselves."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",
@@ -239,7 +236,7 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 def read_measurements(
     instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
 ) -> dict[Measurement, float]:
-    """Return all non-zero numbers of these instruments since this process started."""
+    """Return these instruments' numbers since this process started, except those that are 0."""
     result: dict[Measurement, float] = {}
     for instrument in instruments:
         children: Mapping[str, Observations | Count] = instrument.children

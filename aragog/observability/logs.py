@@ -1,8 +1,8 @@
 """
 Logs as text, or as JSON with one object per line, including lines about individual URLs.
 
-A line about a URL has the URL's request ID, so a search for the ID shows what happened to the URL
-from enqueue to store. These lines have the level INFO; set `logs.level` to see them.
+A line about a URL contains the request ID. A search for the ID shows what happened to the URL from
+enqueueing to storing. These lines have the level INFO; set `logs.level` to see them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def format_handlers(logger: logging.Logger, settings: LogSettings) -> None:
 
 
 def configure(settings: LogSettings) -> None:
-    """Log to standard error according to the settings, including libraries' warnings."""
+    """Log to standard error according to the settings, with warnings from libraries."""
     logging.basicConfig(level=settings.level, format=TEXT_FORMAT)
     logging.captureWarnings(capture=True)
     format_handlers(logging.getLogger(), settings)
@@ -64,7 +64,7 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
         event: what happened, such as "fetched".
         url: the normalized URL that was enqueued.
         request_id: the URL's request ID.
-        facts: further values to log. Values that are None are left out.
+        facts: more values to log, except those that are None.
     """
     if not log.isEnabledFor(logging.INFO):
         return

@@ -44,9 +44,6 @@ def family(
 
 
 def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
-    """
-    Return cumulative buckets: how many values are within each bound, and how
-    many there are in all.
-    """
+    """Return cumulative buckets: how many values are at or below each bound, and the total."""
     names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
     return list(zip(names, reached, strict=True))

@@ -16,26 +16,25 @@ class Abandonable(Protocol):
 
 
 class _Running(threading.local):
-    """The one call that this thread executes, or None while it executes none or several."""
+    """The call that this thread executes, or None while it executes none or several."""
 
     call: Abandonable | None = None
 
 
 RUNNING = _Running()
-"""Set by the code that runs calls in threads (`aragog.api.server.threads`)."""
+"""Set by `aragog.api.server.threads`."""
 
 
 def is_abandoned() -> bool:
     """
-    Return True if this thread's caller has disconnected or its deadline has passed.
-
-    Long reads check this from time to time and stop.
+    Return True if this thread's caller has disconnected or its deadline has passed. Long reads then
+    stop.
     """
     call = RUNNING.call
     return call is not None and call.abandoned
 
 
 def abandonment() -> Callable[[], bool]:
-    """Return a function that tells any other thread whether this thread's call is abandoned."""
+    """Return a function that returns `is_abandoned` of this thread in any thread."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

@@ -141,7 +141,6 @@ class TokenView:
 
 
 def _sort_scopes(scopes: frozenset[str]) -> tuple[str, ...]:
-    """Return the scopes for the store first, then those for graphs."""
     graphs = sorted(scope for scope in scopes if "@" in scope)
     return (*(scope for scope in SCOPES if scope in scopes), *graphs)
 

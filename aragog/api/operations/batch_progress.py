@@ -1,4 +1,4 @@
-"""The progress of batches of enqueued URLs, with an estimate of when they will finish."""
+"""The progress of batches of enqueued URLs."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class BatchProgress:
 
 class Batches:
     """
-    All batches that a crawler's producers created. Thread-safe.
+    A crawler's batches. Thread-safe.
 
     Args:
         batches: stores the batches.
-        limiter: returns the limiter, which knows the slots. Called on first use.
-        clock: the clock for estimates.
+        limiter: returns the limiter. Called on first use.
+        clock: for estimates.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class Batches:
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress. It finishes after its backlog (all of its planned requests) or, if
-    that takes longer, after the time that `count` URLs take at its rate.
+    Estimate a domain's progress. It finishes after its planned requests, or after the time that
+    `count` URLs take at its rate, whichever is later.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)

@@ -1,4 +1,4 @@
-"""Handle a batch request's URLs, some of which may be invalid or taken down."""
+"""Handle the URLs in a batch request. Some may be invalid or taken down."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ T = TypeVar("T")
 
 
 def normalize_urls(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
-    """
-    Return the valid URLs, normalized, and the other URLs' errors by position,
-    in ascending order.
-    """
+    """Return the valid URLs, normalized, and the others' errors by ascending position."""
     try:
         return [normalize(url) for url in urls], {}
     except InvalidUrl:
@@ -35,9 +32,8 @@ def replace_taken_down(
     store: UrlStore, urls: Sequence[str], results: Sequence[Any]
 ) -> Sequence[Any]:
     """
-    Return the results, with `TakenDown` in place of None for each URL that was taken down.
-
-    This costs one small read and one multi-get if any result is None, and otherwise nothing.
+    Replace None by `TakenDown` for URLs that were taken down. If any result is None, this costs one
+    small read and one multi-get.
 
     Args:
         store: the store that returned the results.

@@ -22,9 +22,9 @@ from aragog.urlstore.uses import usable_changes
 
 MAX_FEED_WAIT_MS = 30_000
 POLL_S = 0.5
-"""How often the feed is polled for a waiting reader."""
+"""Poll interval for a waiting reader."""
 NOW = "now"
-"""The cursor for the feed's current end."""
+"""The cursor that stands for the feed's current end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -251,9 +251,8 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
 
 def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
     """
-    Return the response for a page that must not be used for a purpose, as if nothing were stored.
-
-    Returns None if the page may be used.
+    Return the same response as if nothing were stored if a page must not be used for a purpose,
+    otherwise None.
     """
     if purpose is None or page.record is None:
         return None
@@ -266,7 +265,7 @@ def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | N
 
 
 def _fetch_steps(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
-    """Return the stored page once it is as fresh as requested, or when the time is up."""
+    """Return the stored page once it is fresh enough, or when the time is up."""
     fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(
             url=request.url,

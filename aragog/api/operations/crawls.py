@@ -94,10 +94,7 @@ def control_of(caller: Caller) -> CrawlControl:
 
 
 def control_for_change(caller: Caller, name: str) -> CrawlControl:
-    """
-    Return the crawl control if the caller may change this crawl. Otherwise raise the
-    error of `check_owner`.
-    """
+    """Return the crawl control if the caller may change this crawl. Raises like `check_owner`."""
     check_owner(caller, name)
     return control_of(caller)
 
@@ -112,7 +109,7 @@ class NotYourCrawl(AccessDenied):
 
 def check_owner(caller: Caller, name: str) -> None:
     """
-    Check that the caller's token started a crawl, so that it may change the crawl or add URLs.
+    Check that the caller may change a crawl or add URLs.
 
     Raises:
         NotYourCrawl: another token started the crawl, and this one does not have the scope `admin`.
@@ -130,9 +127,8 @@ def check_owner(caller: Caller, name: str) -> None:
 
 def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    Return the crawl for URLs that a token enqueues without naming one, or "" without a token.
-
-    The crawl is started when it is first used, and again after it was cancelled.
+    Return a token's default crawl, or "" without a token. The crawl is started when it is first
+    used, and again after it was cancelled.
     """
     if control is None or not isinstance(token, Token):
         return ""

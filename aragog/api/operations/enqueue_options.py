@@ -1,9 +1,7 @@
 """
-The options for enqueuing URLs, in any protocol.
-
-To add an option, add a field to `EnqueueArguments` and a line to the Thrift contract
-(`aragog/api/urlstore.thrift`). An option that the stages use also needs a field in
-`EnqueueOptions`, and `aragog.crawl.stages.inherited_options` decides whether links inherit it.
+The options for enqueuing URLs. To add an option, add a field to `EnqueueArguments` and to the
+Thrift contract (`aragog/api/urlstore.thrift`). If the pipeline's stages use it, also add it to
+`EnqueueOptions`. `aragog.crawl.stages.inherited_options` decides whether links inherit it.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from aragog.errors import BadInput
 from aragog.observability.tracing.context import PATTERN
 
 LATEST_RUN_AFTER_MS = 253_370_764_800_000
-"""The start of the year 9999, the last year that Celery's dates support."""
+"""The start of the last year that Celery's dates support."""
 MAX_DEPTH = 100
 REQUEST_ID = Option(
     "Identifies this call in the logs of all stages; up to 64 characters, default: a new id.",
@@ -42,7 +40,7 @@ CRAWL = Option(
     rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
     cli="The crawl that the URLs belong to.",
 )
-# A sitemap index lists sitemaps, and sitemaps list pages. sitemaps.org defines no third level.
+# A sitemap index lists sitemaps, which list pages. sitemaps.org defines no third level.
 SITEMAP_LEVELS = 1
 
 

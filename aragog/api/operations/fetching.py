@@ -1,10 +1,10 @@
 """
-Fetch a URL now for a waiting caller. Operations that fetch, or read and may fetch first, use this.
+Fetch a URL now for a waiting caller.
 
-A URL that is unknown or too old is enqueued at the highest priority. After the caller's time limit,
-the response is whatever the store has by then. Concurrent callers share one fetch. If the URL is
-already in flight, the caller waits for that fetch. Robots.txt, rate limits and retries apply as to
-any fetch, and the fetch continues after its callers have given up.
+A URL that is unknown or too old is enqueued at the highest priority, unless it is already in
+flight. After the caller's time limit, the response is whatever the store has by then. Concurrent
+callers share one fetch, which continues after they have stopped waiting. Robots.txt, rate limits
+and retries apply as always.
 """
 
 from __future__ import annotations
@@ -65,10 +65,7 @@ class FetchRequest:
     url: str
     """The URL, in any form."""
     max_wait_ms: int = 0
-    """
-    From 0 to `MAX_WAIT_MS`. With 0, the call returns at once, and later callers get the fetched
-    page.
-    """
+    """From 0 to `MAX_WAIT_MS`. With 0, only later callers get the fetched page."""
     max_age_s: float | None = None
     """Accept data confirmed at most this long ago. None accepts any age, 0 always fetches."""
     field_max_age_s: Mapping[str, float] = field(default_factory=dict)
@@ -76,9 +73,9 @@ class FetchRequest:
     fields: Sequence[str] | None = None
     """The fields to read; None reads all."""
     request_id: str = ""
-    """Identifies the fetch in the logs of all stages if this call starts it. If empty, a new ID."""
+    """Identifies the fetch in logs if this call starts it. If empty, a new ID is used."""
     traceparent: str = ""
-    """The context of the caller's span, which the fetch continues if this call starts it."""
+    """The caller's span, whose trace the fetch continues if this call starts it."""
     crawl: Callable[[], str] = str
     """Returns the crawl that the URL belongs to if this call starts the fetch. "" means
     `enqueued`."""
@@ -86,28 +83,27 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """A URL's stored data after the fetch ended or the caller's time limit passed."""
+    """A URL's stored data after the fetch or the caller's time limit."""
 
     url: str
     """The normalized URL."""
     record: Record | None
     state: FetchState
     age_s: float | None = None
-    """How long ago a fetch or a 304 last confirmed the page, or None if that never happened."""
+    """How long ago a fetch or a 304 last confirmed the page, or None if none did."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
     """True if the URL is still in flight, so a later call may return more."""
     reason: str | None = None
     """
-    Why the URL is not fetched, or why its last fetch returned no page. For example, robots.txt
-    disallows it, its host was taken down, or the broker does not respond. None while it is in
-    flight.
+    Why the URL is not fetched, or why its last fetch returned no page, for example because of
+    robots.txt. None while it is in flight.
     """
     tried_at_ms: int = 0
-    """When the last fetch ended, whatever its outcome, or 0 if there was none."""
+    """When the last fetch ended, whatever its outcome, or 0."""
     confirmed_at_ms: int = 0
-    """When the last fetch that confirmed the page ended, or 0 if there was none."""
+    """When the last fetch that confirmed the page ended, or 0."""
 
 
 @dataclass(slots=True, eq=False)
@@ -116,11 +112,11 @@ class Fetching:
     Fetches URLs for waiting callers. Thread-safe.
 
     Args:
-        store: the store that pages are read from.
+        store: pages are read from it.
         enqueue: `Aragog.enqueue`.
-        completions: reports URLs that are done.
+        completions: reports finished URLs.
         max_waiting: how many callers may wait at the same time. Others get an immediate response.
-        extractors: prefixes of extracted fields, in addition to those of the Rich Pin.
+        extractors: prefixes of extracted fields, in addition to the Rich Pin's.
         clock: the clock for ages and deadlines.
     """
 
@@ -137,15 +133,15 @@ class Fetching:
         """
         Return a URL's stored data, and fetch the URL first if it is unknown or too old.
 
-        Blocks the thread for at most `max_wait_ms`, plus the time that store and broker calls take.
-        If the stored page is fresh, this costs one read of the store.
+        Blocks the thread for at most `max_wait_ms` plus store and broker calls. If the stored page
+        is fresh, this costs one read from the store.
 
         Raises:
             InvalidUrl: `url` is not a URL.
             BadInput: the `request_id` is invalid.
             StoreUnavailable: the store does not respond.
             TransientError: nothing is stored, and the URL cannot be enqueued (for example
-                `SlowDown`). If there is a record, it is returned with a `reason` instead.
+                `SlowDown`). A stored record is returned with a `reason` instead.
         """
         return run_steps(self.steps(request))
 
@@ -160,19 +156,17 @@ class Fetching:
         return await run_steps_async(self.steps(request), run)
 
     def drain(self) -> None:
-        """Respond to all waiting callers with the stored data. Later callers no longer wait."""
+        """Respond to all waiting and later callers with the stored data."""
         self._draining = True
         self.completions.notify_all()
 
     def close(self) -> None:
-        """Wake all waiting callers, and stop the thread that listens to Redis."""
         self.completions.close()
 
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
         Like `fetch_now`, but for callers with their own event loop. Each step is one blocking call.
-
-        Resuming before the yielded wait has completed ends the fetch for this caller.
+        A caller that resumes before a yielded wait has completed gets the data stored by then.
         """
         url = normalize(request.url)
         check_request_id(request.request_id)
@@ -213,7 +207,7 @@ class Fetching:
     def _enqueue(
         self, response: FetchResponse, request: FetchRequest
     ) -> tuple[FetchResponse, bool]:
-        """Enqueue the URL. The second value is True if this call started the fetch."""
+        """Enqueue the URL. Also returns True if this call started the fetch."""
         try:
             crawl = request.crawl()
             [result] = self.enqueue(
@@ -233,7 +227,6 @@ class Fetching:
         return replace(response, reason=result.reason), False
 
     def _read_stored(self, url: str, request: FetchRequest) -> FetchResponse:
-        """Return the currently stored data."""
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]
@@ -275,10 +268,10 @@ class Fetching:
 
     def _response_after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
         """
-        Return the response after a fetch. If the fetch confirmed the page, the page is fresh,
-        whatever its age.
+        Return the response after a fetch. A page that the fetch confirmed is fresh, whatever its
+        age.
         """
-        # Compare times, not ages, since the ages were computed at different times.
+        # Compare times, because the ages were computed at different times.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
             return response
         stale_fields = tuple(
@@ -288,10 +281,7 @@ class Fetching:
         return replace(response, state=state, stale_fields=stale_fields)
 
     def _confirmed_and_tried_ms(self, record: Record) -> tuple[int, int]:
-        """
-        Return when the page was last confirmed and when it was last tried, in
-        ms. 0 means never.
-        """
+        """Return when the page was last confirmed and last tried, in ms. 0 means never."""
         facts = record.facts
         fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
         tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
@@ -303,8 +293,8 @@ class Fetching:
         """
         Return True if a fetch may return something that the caller accepts.
 
-        A URL that was tried within the accepted age is not tried again, whatever the outcome.
-        Otherwise each reader of a dead page would cause a request.
+        A URL that was tried within the accepted age is not tried again, or each reader of a dead
+        page would cause a request.
         """
         if not response.tried_at_ms:
             return True

@@ -1,4 +1,4 @@
-"""Owners of fields. Only its owners may write a field (`serving.field_writers`)."""
+"""Owners of fields, who alone may write them (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FieldWriters:
     Checks which tokens may write a field. Any token may write a field without an entry.
 
     Args:
-        declared: maps a field, or `prefix.*`, to token names that are joined by `+`.
+        declared: maps a field, or `prefix.*`, to token names joined by `+`.
     """
 
     def __init__(self, declared: Mapping[str, str]) -> None:
@@ -24,10 +24,8 @@ class FieldWriters:
 
     def check(self, token: str | None, fields: Iterable[str]) -> None:
         """
-        Check that a token may write and delete these fields.
-
-        Raises:
-            AccessDenied: the token may not, or a field's name resembles that of an owned field.
+        Check that a token may write and delete these fields. Raises: AccessDenied: the token may
+        not, or a field's name resembles that of an owned field.
         """
         if not self._declared:
             return
@@ -58,7 +56,7 @@ class FieldWriters:
             self.check(token, store.fields.sizes(url))
 
     def _similar_name(self, field: str) -> str | None:
-        """Return the declared name or prefix that a field resembles without being equal to it."""
+        """Return the declared name or prefix that the field resembles but does not equal."""
         for pattern in patterns(field):
             if pattern in self._declared:
                 return None

@@ -1,9 +1,9 @@
 """
-Code that the graph operations share. It identifies nodes and the graph that they belong to.
+Code that the graph operations share.
 
-Without a graph name, operations use the graph of the store, where a URL identifies the node of its
-page. Page nodes can be read there and can have application edges. Their properties are fields,
-which only `put` writes, because fields have owners, limits and takedowns.
+Without a graph name, operations use the store's graph, where a URL identifies a page's node. Page
+nodes can have application edges. Their properties are fields, which only `put` writes, because
+fields have owners, limits and takedowns.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ T = TypeVar("T")
 MAX_VALUE_BYTES = 1_000_000
 MAX_ORDER_BYTES = 500
 MIN_TYPE, MAX_TYPE = 16, 65_535
-"""Edge types for applications. The store uses lower ones: 0 for links, 1 for aliases, 2 for
-watches."""
+"""Edge types for applications. The store uses 0 for links, 1 for aliases, 2 for watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
 ID_CHARS = 32
 
@@ -104,7 +103,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return a node's id in a graph or, without a graph, in the store, where URLs also have ids."""
+    """Return a node's id in a graph or, without one, in the store, where URLs have ids, too."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)
@@ -177,10 +176,8 @@ def cursor_of(cursor: str | None) -> bytes | None:
 @contextmanager
 def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
-    Raise ValueTaken, with the other record's URL, if a unique value belongs to another record.
-
-    The other record is read after the write was refused. If it is gone by then, the error has its
-    node id instead.
+    Raise ValueTaken with the other record's URL if a unique value belongs to another record. If
+    that record is gone in the meantime, the error has its node id.
     """
     try:
         yield

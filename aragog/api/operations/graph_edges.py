@@ -242,7 +242,7 @@ def _read_store_edges(
     after: bytes | None,
     read: Callable[[MultiGraph], Edges],
 ) -> Edges:
-    """Return edges in the store's graph: page links, or edges with their own rows."""
+    """Return edges in the store's graph, either page links or application edges."""
     if request.type != LINK:
         return read(store.zen)
     direction = DIRECTIONS[request.direction]
@@ -251,7 +251,6 @@ def _read_store_edges(
 
 
 def _allowed_links(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
-    """Return the links from pages that the caller may read."""
     if request.purpose is None:
         return page
     is_out = request.direction == "out"
@@ -390,6 +389,5 @@ def _edge_keys(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]
 
 
 def _check_type(edge_type: int) -> None:
-    """Raise BadInput for an edge type that is not allowed in a graph."""
     if edge_type < MIN_TYPE:
         raise BadInput(f"type: must be {MIN_TYPE} to {MAX_TYPE} in a graph, got {edge_type}")

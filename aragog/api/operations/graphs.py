@@ -13,7 +13,7 @@ from zengraph.tables import Tables
 
 class ApplicationGraphs:
     """
-    The graphs that the settings declare. Each is opened on first use.
+    The graphs in the settings. Each is opened on first use.
 
     Args:
         schemas: the graphs' schemas, by name.
@@ -35,7 +35,6 @@ class ApplicationGraphs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all graphs."""
         return tuple(self._schemas)
 
     def __getitem__(self, name: str) -> Graph:
@@ -58,7 +57,6 @@ class ApplicationGraphs:
             return self._opened[name]
 
     def close(self) -> None:
-        """Close the opened graphs."""
         with self._lock:
             for graph in self._opened.values():
                 graph.close()

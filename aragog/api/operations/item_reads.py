@@ -111,8 +111,7 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
 
 def _check_kind(caller: Caller, kind: str, site: str) -> None:
     """
-    Check that a kind is in `extract`, or that its items are still stored after its rules were
-    removed.
+    Check that a kind is in `extract`, or that items are still stored.
 
     Raises:
         BadInput: the kind is unknown. The message lists the known kinds.

@@ -1,9 +1,9 @@
 """
-Wait until a queue may have a due job. This is the long poll of `dequeue`.
+Wait until a queue may have a due job, for the long poll in `dequeue`.
 
 One thread listens for all waiting callers, with one poller per shard. It wakes one caller for each
-wake token. It also wakes one caller of each queue when a job becomes due, and once per second,
-because a token may be lost.
+wake token, which tells of a new job. It also wakes one caller per queue when a job becomes due, and
+once per second in case a token was lost.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pinlater.shard import ServerShard, ShardPoller
 log = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_S = 60.0
-"""The thread ends after this time without callers."""
+"""After this time without callers, the thread ends."""
 CHECK_INTERVAL_S = 1.0
-"""How often queues are checked even without a token. A poller may require a shorter interval."""
+"""How often queues are checked without a token, unless a poller requires it more often."""
 
 
 class Waiter:
@@ -35,7 +35,7 @@ class Waiter:
     A caller that is waiting for a queue.
 
     Attributes:
-        woken: completes when the caller should look for jobs.
+        woken: is completed when the caller should look for jobs.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class JobWaits:
         self._check_interval_s = CHECK_INTERVAL_S
         self._lock = threading.Lock()
         self._waiters: dict[str, deque[Waiter]] = defaultdict(deque)
-        """The callers that are waiting for each queue and were not woken, by time of arrival."""
+        """The callers that are waiting for each queue, by time of arrival."""
         self._next_check_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
@@ -86,9 +86,8 @@ class JobWaits:
 
     def is_woken(self, queue: str, waiter: Waiter) -> bool:
         """
-        Return True if the caller should look for jobs.
-
-        If its time is up, removes the caller and returns False.
+        Return True if the caller should look for jobs. Otherwise its time is up, and it stops
+        waiting.
         """
         with self._lock:
             if waiter.woken.done():
@@ -99,7 +98,6 @@ class JobWaits:
             return False
 
     def close(self) -> None:
-        """Stop the thread."""
         self._closed = True
         self._check_now()
 
@@ -134,7 +132,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest. Returns False if no caller is waiting."""
+        """Wake the caller that has waited longest. Returns False if there is none."""
         with self._lock:
             waiting = self._waiters.get(queue)
             if not waiting:
@@ -173,9 +171,8 @@ class JobWaits:
 
     def _wake_due(self) -> tuple[frozenset[str], float]:
         """
-        Wake a caller of each queue whose check is due.
-
-        Returns the queues that callers are waiting for, and the next check time.
+        Wake a caller of each queue whose check is due. Returns the queues with waiting callers, and
+        the time of the next check.
         """
         now_s = time.monotonic()
         with self._lock:
@@ -191,7 +188,6 @@ class JobWaits:
             return frozenset(self._waiters), next_check_s
 
     def _is_idle(self, left_s: float) -> bool:
-        """Return True if the last caller left long enough ago to end the thread."""
         with self._lock:
             if left_s > 0 or self._waiters:
                 return False
@@ -199,7 +195,6 @@ class JobWaits:
             return True
 
     def _wait_for_tokens(self, listeners: list[_Listener], max_s: float) -> None:
-        """Wait for tokens, or for a new caller."""
         poll = select.poll()
         poll.register(self._wake_reader, select.POLLIN)
         by_fd = {fd: listener for listener in listeners if (fd := listener.fileno) is not None}
@@ -216,8 +211,6 @@ class JobWaits:
 
 
 class _Listener:
-    """The poller of one shard."""
-
     def __init__(self, poller: ShardPoller) -> None:
         self.poller = poller
         self._queues: frozenset[str] = frozenset()
@@ -225,7 +218,7 @@ class _Listener:
 
     @property
     def fileno(self) -> int | None:
-        """The file descriptor of the poller's socket, or None if the poller is not waiting."""
+        """The file descriptor of the poller's socket, or None if there is none."""
         return None if self.poller.waiting_since_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
@@ -259,7 +252,7 @@ class _Listener:
 
 
 def _return_token(shard: ServerShard, queue: str) -> None:
-    """Give back a token that no caller in this process needs; another process may need it."""
+    """Return a token that no caller here needs, because another process may need it."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:

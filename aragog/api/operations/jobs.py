@@ -1,9 +1,10 @@
 """
-Job queues for workers in other programs. A job has an opaque body, its content type and a job type.
+Job queues for workers in other programs. A job has an opaque body with a content type, and a job
+type.
 
-`queue_doors.py` decides which queues those programs may use. Job ids and claim tokens are numbered
-per queue and shard, so a job's id includes its queue, as in `0-2a:mail`. If an older version
-enqueued the job, the id is `0-2a-mail`.
+`queue_doors.py` decides which queues those programs may use. Each queue and shard has its own job
+numbers, so a job's id includes the queue, as in `0-2a:mail`, or `0-2a-mail` if an older version
+enqueued the job.
 """
 
 from __future__ import annotations
@@ -138,12 +139,12 @@ class Jobs:
     The job queues. Each call blocks its thread until the broker responds.
 
     Methods with a `door` argument (`http`, `thrift`, or empty for Python) raise AccessDenied if the
-    queue is not open to that door.
+    queue cannot be used through that interface.
 
     Args:
         cluster: the shards of the broker.
         max_waiting: how many callers may wait for jobs. Others get an immediate response.
-        reserved: queues that no door may use.
+        reserved: queues that no other program may use.
     """
 
     def __init__(
@@ -156,7 +157,6 @@ class Jobs:
         self._rng = random.Random()
 
     def enqueue(self, queue: str, jobs: Sequence[QueueJob], *, door: str) -> list[EnqueuedJob]:
-        """Add jobs."""
         accepted = [
             NewJob(
                 body=job_body.encode(JobBody(job.body, job.content_type)),
@@ -223,7 +223,7 @@ class Jobs:
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
-        """Complete jobs and end their claims."""
+        """Mark claimed jobs as done."""
         return self._for_each_shard(
             queue, claims, door,
             lambda shard, name, sent: shard.ack(name, [(claim.id, claim.token) for claim in sent]),
@@ -233,7 +233,7 @@ class Jobs:
         self, queue: str, claims: Sequence[JobClaim], *, door: str, reason: str,
         delay_ms: int | None, fail: bool,
     ) -> list[bool]:  # fmt: skip
-        """Fail jobs and end their claims."""
+        """Mark claimed jobs as failed, to be retried if attempts are left."""
 
         def end(shard: Shard, name: str, sent: Sequence[_SentClaim]) -> list[bool]:
             policies = {} if delay_ms is not None or fail else self._policies(shard, name, sent)
@@ -256,10 +256,7 @@ class Jobs:
     def _policies(
         self, shard: Shard, name: str, claims: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
-        """
-        Return each job's retry policy. Job types are only read if types have
-        their own policies.
-        """
+        """Return each job's retry policy. Looks up job types only if one has its own policy."""
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(TYPE_SEPARATOR in setting for setting in settings):
             running = shard.jobs_by_id(name, JobState.RUNNING, [claim.id for claim in claims])
@@ -269,7 +266,6 @@ class Jobs:
     def extend(
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
     ) -> list[bool]:
-        """Extend claims."""
         return self._for_each_shard(
             queue,
             claims,
@@ -280,7 +276,7 @@ class Jobs:
         )
 
     def close(self) -> None:
-        """Stop the threads that return expired claims and listen for jobs."""
+        """Stop the background threads."""
         self._claims.stop()
         self._waits.close()
 
@@ -291,7 +287,7 @@ class Jobs:
         door: str,
         end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
-        """Call `end` with each shard's claims. The results are in the order of the claims."""
+        """Call `end` with each shard's claims. Returns results in the order of the claims."""
         done = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for position, claim in enumerate(claims):
@@ -339,15 +335,13 @@ def parse_job_id(job_id: str, queue: str) -> JobLocation:
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:
-    """Return a job's public id. This is the inverse of `parse_job_id`."""
+    """Return a job's public id, the inverse of `parse_job_id`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
     return f"{job_id}:{source.broker_name}"
 
 
 class _SentClaim:
-    """A claim in a request."""
-
     __slots__ = ("attempt", "broker_name", "id", "place", "shard", "token")
 
     def __init__(self, claim: JobClaim, place: int, queue: str) -> None:
@@ -358,7 +352,7 @@ class _SentClaim:
 
 
 def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
-    """Return the claimed jobs. A job that cannot be read becomes FAILED."""
+    """Return the claimed jobs. Jobs that cannot be read are marked FAILED."""
     jobs = []
     for job in claims:
         try:

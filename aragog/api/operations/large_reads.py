@@ -1,12 +1,11 @@
 """
 Limit how many large reads of an embedded store run at the same time.
 
-While a record is being read, it takes several times its stored size in memory, for the row, its
-values, their JSON and the response. Responses are counted (`memory.py`) only once they exist, so
-sixteen threads that each build a 30 MB response would use gigabytes before any is counted. A read
-above 1 MiB therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at
-`MAX_BYTES`, and its caller must request fewer. Results are counted in addition to rows, because
-many readers of one record share a row, but each has its own response.
+Reading a record takes several times its stored size in memory, for the row, its values, their JSON
+and the response. Responses are counted (`memory.py`) only once they exist, so sixteen threads that
+each build a 30 MB response would use gigabytes before. A read above 1 MiB therefore waits for one
+of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`. Rows and results both
+count, because readers of one record share the row, but not the result.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""How long a read waits for a permit. Large reads take less time, and deadlines are longer."""
+"""How long a read waits for a permit; longer than large reads take, and shorter than deadlines."""
 
 
 class TooManyReads(TransientError):
@@ -30,15 +29,15 @@ class TooManyReads(TransientError):
 
 
 class ReadAbandoned(TransientError):
-    """The caller has disconnected or its deadline has passed, so nobody receives this error."""
+    """The caller has disconnected or its deadline has passed. Nobody receives this error."""
 
 
 class ReadTooLarge(TransientError):
-    """The records of one read exceed `MAX_BYTES` in total; read fewer at once."""
+    """One read's records exceed `MAX_BYTES` in total; read fewer at once."""
 
 
 _permits = threading.BoundedSemaphore(MAX_CONCURRENT)
-"""The permits of this process, which HTTP and Thrift share, because they share its memory."""
+"""This process's permits. HTTP and Thrift share them, because they share memory."""
 
 
 class BoundedRead(CountedRows):
@@ -46,8 +45,9 @@ class BoundedRead(CountedRows):
     A context manager that limits this thread's reads until their results have been built.
 
     Args:
-        is_over: returns True once nobody is waiting for the read. Default: for this thread's call.
-        permits: the permits for large reads. Default: those of this process.
+        is_over: returns True once nobody is waiting for the read. The default is this thread's
+            call.
+        permits: the permits for large reads. The default is this process's.
 
     Raises:
         TooManyReads: other large reads are running.
@@ -108,7 +108,7 @@ class BoundedRead(CountedRows):
 
 class SmallRead(CountedRows):
     """
-    A context manager that aborts large reads, for reads that no caller is waiting for.
+    A context manager that aborts large reads, for use when no caller is waiting.
 
     Raises:
         TooManyReads: the read is large.

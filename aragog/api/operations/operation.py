@@ -1,10 +1,7 @@
 """
-The definition of an operation, which is a call that other programs can make over any protocol.
-
-An operation is a function of a `Caller` and a typed request. Its properties are declared next to
-the function, including the scope that a token needs, whether it may be repeated, what it blocks on,
-and its names in HTTP and Thrift. Servers, clients and documents are derived from these
-(docs/extending.md).
+The definition of an operation: a call that other programs can make over any protocol. An operation
+is a function that takes a `Caller` and a typed request. Its properties are declared next to the
+function. Servers, clients and documents are derived from these (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from aragog.observability.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
 
 if TYPE_CHECKING:
-    # Only for types: commands that just read the store do not need the broker's clients.
+    # Only for types, so that commands that read the store do not load the broker's clients.
     from aragog.api.operations.batch_progress import Batches
     from aragog.api.operations.fetching import Fetching
     from aragog.api.operations.jobs import Jobs
@@ -58,7 +55,7 @@ class Pool(StrEnum):
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
-"""Enqueues URLs as `aragog.client.Aragog.enqueue` does."""
+"""`aragog.client.Aragog.enqueue`."""
 Explain = Callable[[str], "Explanation"]
 """Explains a URL in any form. Raises InvalidUrl if it cannot be normalized."""
 
@@ -70,7 +67,7 @@ class TakedownsChanged(Protocol):
 
 
 def no_notification(*, purge: bool) -> None:
-    """Do nothing, because there are no other components to notify."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +88,8 @@ class OtherParts:
         kinds: the item kinds in `extract`; None if this process does not know them.
         explain: explains URLs.
         tracer: creates spans for calls; None if tracing is off.
-        takedowns_changed: called after each change of the takedowns to notify producers; with
-            `purge` it also removes data of taken-down URLs from Redis and the broker.
+        takedowns_changed: called after each change to the takedowns, to notify producers. With
+            `purge`, it also removes the URLs' data from Redis and the broker.
     """
 
     read: ReadStore | None = None
@@ -137,16 +134,12 @@ class Caller:
     token: str | None = None
     """The token's name (a `Token` on a server), or None if no token is required."""
     admit: Callable[[int], None] | None = None
-    """
-    Called with the size of content before the content is read. Raises if there is not enough
-    memory.
-    """
+    """Called with the content's size before it is read. Raises if there is not enough memory."""
     door: str = ""
     """`http` or `thrift`; empty for Python without a server."""
 
     @property
     def store(self) -> UrlStore:
-        """The store to write to."""
         return self.parts.store
 
     def read(self, call: Callable[[UrlStore], T]) -> T:
@@ -155,7 +148,7 @@ class Caller:
         return result
 
     def read_with_origin(self, call: Callable[[UrlStore], T]) -> tuple[T, bool]:
-        """Like `read`, but also returns True if the standby responded."""
+        """Like `read`, but also returns whether the standby responded."""
         return (self.parts.read or unhedged(self.parts.store))(call)
 
 
@@ -164,7 +157,7 @@ def need(part: T | None, what: str) -> T:
     Return a service that the operation needs.
 
     Raises:
-        Unsupported: this server does not have the service; `what` is the message.
+        Unsupported: this server does not have the service. The message is `what`.
     """
     if part is None:
         raise Unsupported(what)
@@ -178,7 +171,7 @@ class Form(StrEnum):
     RECORD = auto()
     """JSON with an ETag, or 304 if the client has the current version."""
     FRESH = auto()
-    """Like `RECORD`, with the record's age, since the page may be fetched first."""
+    """Like `RECORD`, with the record's age."""
     RECORDS = auto()
     """JSON with a status for each item, built from stored data without intermediate objects."""
     CONTENT = auto()
@@ -193,19 +186,19 @@ class HttpRoute:
     An operation's HTTP method and path.
 
     Args:
-        method, path: the method and path of requests. Options are in the query for GET, PUT and
-            DELETE, otherwise in a JSON object, unless the path contains them.
+        method, path: the method and path of requests. Options that are not in the path are in the
+            query for GET, PUT and DELETE, and otherwise in a JSON object.
         status: the status of a successful response with a body. A response without a body has
             status 204.
         member: the JSON member that contains the response, if the response is not an object itself.
         missing: the problem returned if nothing is stored.
         form: how the response is represented.
-        selects: query parameters, with their values, that select this operation among those of the
-            same route. The first operation of a route is the default.
+        selects: query parameters, with their values, that select this operation among those on the
+            same route. A route's first operation is the default.
         selected_by: parameters that select this operation if any of them is present.
         fixed: options whose values the route implies.
         in_query: options that are in the query although the request has a body.
-        next_link: a response with a cursor has a Link header to the next page (RFC 8288).
+        next_link: True if a response with a cursor has a Link header to the next page (RFC 8288).
         pending: the response member that is true while the work continues. The status is then 202.
         other_routes: other routes of the operation.
         text: what this route does, if it differs from the operation's first line.
@@ -228,7 +221,6 @@ class HttpRoute:
 
     @property
     def has_body(self) -> bool:
-        """True if requests have a JSON object as their body."""
         return self.method in ("POST", "PATCH") or bool(self.in_query)
 
 
@@ -250,23 +242,23 @@ class Operation(Generic[P, R]):
     scope: str
     pool: Pool
     repeatable: Callable[[Any], bool]
-    """Returns True if a client may repeat this request when it does not know the outcome."""
+    """Returns True if a client that does not know the outcome may repeat this request."""
     waits: bool
     """True if a call may wait for as long as its caller requests, without occupying a thread."""
     runs_in_steps: bool
     """True if `run` returns `Steps`, which occupy a thread only while they run."""
     split_option: str | None
-    """The list that a client splits over several requests if it is too long for one request."""
+    """The list that a client splits over several requests if it is too long."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
-    """The service and method in Thrift, or None if the operation is not available there."""
+    """The service and method in Thrift, or None if there is none."""
     tool: bool
     """True if a language model may call it as a tool."""
     text: str
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
-        """All its HTTP routes. Clients use the last one whose fixed options match the request."""
+        """Its HTTP routes. Clients use the last one with matching fixed options."""
         return () if self.http is None else (self.http, *self.http.other_routes)
 
     @property
@@ -281,12 +273,10 @@ class Operation(Generic[P, R]):
 
     @property
     def in_graphs(self) -> bool:
-        """True if the operation can be used on an application's graph."""
         return any(field.name == "graph" for field in self.fields)
 
     @property
     def fields(self) -> tuple[OptionField, ...]:
-        """Its options."""
         return option_fields(self.request)  # type: ignore[arg-type] # classes are hashable
 
 
@@ -304,7 +294,6 @@ class OperationDecorator(Protocol[P, Q_co]):
 
 
 def _return_type(run: Callable[..., Any]) -> Any:
-    """Return the return type of a function, or of its steps."""
     return_type = typing.get_type_hints(run)["return"]
     if typing.get_origin(return_type) is Generator:
         return typing.get_args(return_type)[-1]
@@ -316,7 +305,7 @@ def _takes_graph(request: Any) -> bool:
 
 
 def _in_graph(run: Callable[[Caller, Any], Any], scope: str) -> Callable[[Caller, Any], Any]:
-    """Wrap the function so that it first checks that the token may use the request's graph."""
+    """Wrap the function to check first that the token may use the request's graph."""
 
     @wraps(run)
     def allowed_run(caller: Caller, request: Any) -> Any:

@@ -1,8 +1,6 @@
 """
-Options of calls. Each is described once, with its text, bounds, and names on the wire.
-
-An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot
-express:
+Options of calls. Each is a field in a frozen dataclass. `Option` in its annotation adds what a type
+cannot express:
 
     depth: Annotated[int, Option("Link hops to follow.", minimum=0, maximum=100)] = 0
 
@@ -53,8 +51,8 @@ class Option:
         shares: another option whose query parameter this option shares. Items of the form
             `name:value` belong to this option, and the others belong to the other option.
         omitted: True if JSON leaves the member out when the value is None.
-        nulls: another option, a list of names. JSON sends these names as members of this option
-            with the value null.
+        nulls: another option with a list of names, which JSON sends as members of this option with
+            the value null.
         cli: the help text on the command line, or None for `text`.
         is_url: True if clients normalize the URL, or each URL of the list, before sending it.
         as_given: True if clients send the URL unchanged after validating it.
@@ -100,7 +98,6 @@ class OptionField:
 
     @property
     def required(self) -> bool:
-        """True if a call must pass it."""
         return self.default is dataclasses.MISSING
 
     @property
@@ -110,12 +107,10 @@ class OptionField:
 
     @property
     def http(self) -> str:
-        """The option's HTTP name."""
         return self.name if self.option.http is None else self.option.http
 
     @property
     def thrift(self) -> str:
-        """The option's name in the Thrift contract."""
         return self.option.thrift or self.name
 
 
@@ -211,7 +206,6 @@ def _validate_item(field: OptionField, number: int, item: Any) -> Any:
 
 
 def _check_numbers(field: OptionField, value: Mapping[str, Any]) -> None:
-    """Check the numbers in a mapping."""
     if (kind := typing.get_args(field.kind)[1]) in (int, float):
         for name, number in value.items():
             label = f"{field.name} of {str(name)[:_MAX_SHOWN_CHARS]}"
@@ -291,7 +285,7 @@ def takes(
     Give a method the options of a dataclass as keyword arguments.
 
     The method receives them as one object, after its first argument. Type checkers see the
-    individual options, so they are declared only once.
+    individual options.
     """
 
     def decorate(method: Callable[[S, T, A], R]) -> Callable[Concatenate[S, T, P], R]:

@@ -1,5 +1,5 @@
 """
-Provide the main text of stored pages. It is stored with the page or extracted when it is read.
+Provide stored pages' main text, which is stored as well or extracted when it is read.
 
 `text_processes` extracts it outside of the threads that read and write the store.
 """
@@ -30,7 +30,7 @@ from richpins.main_text import MARKDOWN
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
 _GRACE_S = 5.0
-"""How much longer than the deadline a caller waits. The extraction stops at the deadline."""
+"""How much longer than the extraction's deadline a caller waits."""
 
 
 class PageTexts:
@@ -39,7 +39,7 @@ class PageTexts:
 
     Args:
         settings: the text finder and the limits for each page.
-        deadline_s: maximum time for a page, from the request on. The extraction then stops.
+        deadline_s: time limit for extracting a page's text, from the request on.
         max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose pages took longer than this within a minute may not use the last
             process.
@@ -65,8 +65,7 @@ class PageTexts:
         """
         Return a page's main text as content, or None if the page is not HTML, PDF or plain text.
 
-        This is a waiting call. It occupies a thread while it reads the store, but not while the
-        text is being extracted.
+        This is a waiting call, which occupies a thread only while it reads the store.
 
         Raises:
             Unsupported: the extra `text` is not installed.
@@ -87,7 +86,7 @@ class PageTexts:
         return _content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Return `page.text` and `page.markdown`, if they are in `names`, as stored fields."""
+        """Return those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
         values = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None
@@ -120,7 +119,6 @@ class PageTexts:
         return str(run.result["text"])
 
     def close(self) -> None:
-        """Stop the processes."""
         self._processes.close()
 
     def _stored_text(

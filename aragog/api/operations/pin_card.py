@@ -1,5 +1,5 @@
 """
-Build a page's card, with its picture, title, price and description, and their sources and ages.
+Build a page's card: picture, title, price and description, with sources and ages.
 
 All strings come from the page and are untrusted. Escape them before showing them.
 """
@@ -89,8 +89,7 @@ def _is_public(url: Any) -> bool:
     """
     Return True if a picture's URL does not appear to point into the viewer's own network.
 
-    Only the URL itself is checked. We cannot know which addresses the host name resolves to on the
-    viewer's machine.
+    Only the URL itself is checked. The host name may resolve to other addresses for the viewer.
     """
     try:
         url = normalize(url) if isinstance(url, str) else ""

@@ -1,13 +1,13 @@
 """
 Control which queues other programs may use, and under which names.
 
-A door is a way to access queues: HTTP, Thrift, or Python without a server. Doors use the same queue
-names as pinlater, and a queue that was created through a door is open to all doors. A Celery app's
-queue is open to the doors listed in its job types (`pinlater.job_types`). The crawler's queues are
-closed to all doors.
+A door is an interface to queues: HTTP, Thrift, or Python without a server. All doors may use a
+queue that was created through one of them. A Celery app's queue can be used through the doors in
+its job types (`pinlater.job_types`), and the crawler's queues through none. Queues have the same
+names as in pinlater.
 
-Up to version 0.1, a door's queue NAME was called `jobs.NAME` in pinlater, and its bodies had no
-content type. Jobs that are still waiting there are claimed together with those in NAME.
+Up to version 0.1, queue NAME was called `jobs.NAME` in pinlater, and bodies had no content type.
+Jobs that are still waiting there are claimed together with those in NAME.
 """
 
 from __future__ import annotations
@@ -52,13 +52,12 @@ class QueueDoors:
         self._legacy: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
 
     def may_use(self, queue: str, door: str) -> bool:
-        """Return True if a queue exists and is open to a door; `""` is Python without a server."""
+        """Return True if a queue exists and the door may use it."""
         return not self._is_reserved(queue) and self._is_open(self._setting(queue), door)
 
     def queue_to_write(self, queue: str, door: str) -> str:
         """
-        Return the pinlater name of a queue that a door adds jobs to, opening the queue if it is
-        new.
+        Return the pinlater name of a queue to add jobs to. A new queue is opened to all doors.
 
         Raises:
             AccessDenied: the queue belongs to the crawler, or its app has not opened it to this
@@ -69,7 +68,7 @@ class QueueDoors:
             raise AccessDenied(f"queue {queue} belongs to the crawler; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
-            # Only use the reachable shards: an unreachable shard is no reason to reject jobs.
+            # Only use the reachable shards, because an unreachable one is no reason to reject jobs.
             self._ask_shards(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._is_open(setting, door):
@@ -80,7 +79,7 @@ class QueueDoors:
 
     def queues_to_read(self, queue: str, door: str) -> list[DoorQueue]:
         """
-        Return the pinlater queues that a door's jobs come from, with an old version's queue first.
+        Return the pinlater queues to claim jobs from, with an old version's queue first.
 
         Raises:
             AccessDenied, BrokerUnavailable: see `queue_to_write`.
@@ -94,7 +93,6 @@ class QueueDoors:
         return queues
 
     def open_queues(self, door: str) -> list[str]:
-        """Return the queues that a door may use, sorted."""
         names = self._names()
         legacy = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
         return sorted(legacy | {name for name in names if self.may_use(name, door)})
@@ -108,10 +106,8 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        Return a queue's setting `doors`, or None if it is not set. It may be two seconds old.
-
-        This queries all shards, because a shard that was unreachable when the queue was opened does
-        not have the setting.
+        Return a queue's setting `doors`, up to two seconds old, or None if it is not set. This asks
+        all shards, because a shard that was unreachable when the queue was opened does not have it.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
         if time.monotonic() - at_s < CACHE_S:

@@ -68,10 +68,10 @@ class KeptJob:
 
 class QueueStates:
     """
-    The queues that a door may use, including jobs that older versions left in them.
+    The queues that a door (interface) may use, including jobs that older versions left in them.
 
-    Methods raise AccessDenied if a queue is not open to the door, and BrokerUnavailable if no
-    server responds or a change did not reach all servers.
+    Methods raise AccessDenied if the door may not use a queue, and BrokerUnavailable if no server
+    responds or a change did not reach all servers.
 
     Args:
         jobs: the queues.
@@ -87,7 +87,6 @@ class QueueStates:
         return self._jobs.doors.queues_to_read(queue, self._door)
 
     def state(self, queue: str) -> QueueState | None:
-        """Return a queue's state, or None if no queue has this name."""
         if queue not in self._jobs.doors.open_queues(self._door):
             if queue in self._admin.queues():
                 raise AccessDenied(f"queue {queue} is not open to other programs")
@@ -117,7 +116,6 @@ class QueueStates:
         )
 
     def jobs(self, queue: str, state: JobState, limit: int) -> list[KeptJob]:
-        """List jobs in a state."""
         jobs = [
             _convert_job(job, source)
             for source in self._sources(queue)
@@ -126,14 +124,12 @@ class QueueStates:
         return jobs[:limit]
 
     def retry(self, queue: str, ids: Sequence[str]) -> int:
-        """Run FAILED jobs again."""
         if ids:
             groups = self._group_by_queue(queue, ids)
             return sum(self._admin.retry(name, job_ids) for name, job_ids in groups.items())
         return sum(self._admin.retry(source.broker_name) for source in self._sources(queue))
 
     def delete(self, queue: str, state: JobState, ids: Sequence[str]) -> int:
-        """Delete jobs in a state."""
         if ids:
             groups = self._group_by_queue(queue, ids)
             return sum(self._admin.delete(name, state, job_ids) for name, job_ids in groups.items())
@@ -158,7 +154,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change settings, including those of an old version's queue with the same name."""
+        """Change settings, also of an old version's queue with this name."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

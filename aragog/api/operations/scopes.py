@@ -1,4 +1,4 @@
-"""Token scopes for the store and for graphs, and the error for a missing scope."""
+"""Token scopes for the store and for graphs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Token(str):
 
 def require_graph(token: str | None, scope: str, graph: str | None) -> None:
     """
-    Check that a token has a scope in a graph. None is the graph of the store.
+    Check that a token has a scope in a graph. None is the store's graph.
 
     A scope for the store does not include graphs, and a scope for one graph includes no other.
 

@@ -1,4 +1,4 @@
-"""Waiting calls, which are generators that occupy a thread only while they run a step."""
+"""Waiting calls: generators that occupy a thread only while they run a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Wait(NamedTuple):
 
     condition: Future[bool]
     max_s: float
-    """Maximum wait, after which the next step runs. It runs at once if the server stops."""
+    """Maximum wait before the next step. If the server stops, the step runs at once."""
 
 
 Steps = Generator[Wait, None, T]
@@ -44,8 +44,7 @@ def run_steps(steps: Steps[T]) -> T:
 
 async def run_steps_async(steps: Steps[T], run: Run) -> T:
     """
-    Run a waiting call on an event loop, and return its result. It occupies no thread while it
-    waits.
+    Run a waiting call on an event loop, and return its result.
 
     Args:
         steps: the call.
@@ -65,7 +64,7 @@ async def run_steps_async(steps: Steps[T], run: Run) -> T:
 
 
 class _Result(NamedTuple):
-    """The result of a finished call. StopIteration cannot pass through a future."""
+    """A finished call's result, because StopIteration cannot pass through a future."""
 
     value: Any
 

@@ -1,8 +1,6 @@
 """
-The table of operations. Every call that another program can make is defined here once.
-
-Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
-derived from this table. To add an option, add a field to the operation's request and to the Thrift
+The table of operations, which other programs can call. Servers, documents and clients are derived
+from this table. To add an option, add a field to the operation's request and to the Thrift
 contract.
 """
 

@@ -1,21 +1,20 @@
 """
 Extract pages' main text in a limited number of separate processes, with a deadline per page.
 
-The library that extracts main text is Python code, and pages may be hostile. It runs within the
-limits for each page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). If a page
-exceeds them, the extracting process ends, but the server does not. The work on a page also stops at
-its deadline, or when the last caller stops waiting.
+Pages may be hostile. If a page exceeds its limits (`pipeline.page_max_cpu_s`,
+`pipeline.page_max_memory_bytes`), only the extracting process ends. The work on a page also stops
+at its deadline, or when the last caller stops waiting.
 
-Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-extraction, and a page that exceeded its limits is refused for a while without another attempt. So a
-hostile page costs the same, no matter how often it is requested.
+Callers that want the text of the same bytes share one extraction, and a page that exceeded its
+limits is refused for a while. So a hostile page costs the same, no matter how often it is
+requested.
 
-Sites share the processes fairly. The next page comes from the site that used the least time in the
-last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
-hostile pages of one site delay another site's page by at most one extraction.
+The next page comes from the site that used the least time in the last minute, and sites that used
+more than `SLOW_SITE_S` leave one process to the others. Even many hostile pages from one site delay
+another site's page by at most one extraction.
 
-A process is started for the first page (0.5 s) and kept. At most `MAX_PROCESSES` run. A process
-ends when its input is closed, so it never outlives the process that started it.
+Processes take 0.5 s to start and are kept. They end when their input is closed, so they never
+outlive the process that started them.
 """
 
 from __future__ import annotations
@@ -45,21 +44,18 @@ DEADLINE_S = 10.0
 """Time limit for a page's text, including the wait for a process."""
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 64 << 20
-"""
-Maximum total size of the bodies that are waiting for a process. Beyond this or `MAX_WAITING`,
-callers must retry.
-"""
+"""Maximum total size of waiting bodies. Beyond this or `MAX_WAITING`, callers must retry."""
 REFUSAL_TTL_S = 600.0
-"""How long a page that exceeded its limits is refused without being extracted again."""
+"""How long a page that exceeded its limits is refused without another attempt."""
 _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
-"""A page takes about 25 ms. A site whose pages took more than this in total counts as slow."""
+"""A site whose pages took more than this in total counts as slow. A page takes about 25 ms."""
 SITE_TTL_S = 60.0
-"""The time that a site used is forgotten this long after its most recent page."""
+"""A site's used time is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
-"""How often a run checks whether a caller is still waiting for it."""
+"""How often a run checks whether a caller is still waiting."""
 _IDLE_TIMEOUT_S = 60.0
 """An idle thread ends after this time."""
 _LENGTH_BYTES = 8
@@ -83,16 +79,15 @@ class TextRun:
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
     result: dict[str, Any] = field(default_factory=dict)
-    """Contains `text`, or the reason for a failure as `error`, or as `busy` if a retry may work."""
+    """Contains `text`, or why there is none: `error`, or `busy` if a retry may work."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
     is_slow: bool = False
-    """True if the run occupies one of the processes that slow sites may use."""
+    """True if the run counts towards the processes that slow sites may use."""
 
     @property
     def abandoned(self) -> bool:
-        """True if no caller is waiting for the run."""
         return self.callers <= 0
 
 
@@ -136,15 +131,11 @@ class TextProcesses:
         self._shared.end(run)
 
     def close(self) -> None:
-        """Stop the processes."""
         self._finalizer()
 
 
 class _Shared:
-    """
-    State that the callers share with the threads that run processes. It holds no reference to
-    either.
-    """
+    """State that the callers share with the threads that run processes. It refers to neither."""
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
@@ -155,9 +146,9 @@ class _Shared:
         self._runs: dict[bytes, TextRun] = {}
         self._refused_pages: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._used_by_site: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """For each site, the time that its pages took, and when the last one was finished."""
+        """For each site, the time its pages took, and when the last one was finished."""
         self._slow_count = 0
-        """How many processes are working on a slow site's page."""
+        """How many processes are working on slow sites' pages."""
         self._thread_count = 0
         self._is_closed = False
 
@@ -210,7 +201,6 @@ class _Shared:
             self._changed.wait_for(lambda: not self._thread_count, timeout=5)
 
     def _work(self) -> None:
-        """Extract the text of pages in one process, one after the other."""
         process: TextProcess | None = None
         try:
             while (run := self._next_run()) is not None:
@@ -243,7 +233,7 @@ class _Shared:
             return None
 
     def _drop_expired(self) -> None:
-        """Remove queued runs that no caller is waiting for or whose deadline has passed."""
+        """Remove runs from the queue if no caller is waiting or the deadline has passed."""
         now_s = time.monotonic()
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
@@ -251,13 +241,10 @@ class _Shared:
                 self._set_result(run, {"busy": "other pages took too long; retry later"})
 
     def _choose_run(self) -> TextRun | None:
-        """
-        Return the next run, or None if no run is queued or only slow sites have runs, which may not
-        use another process.
-        """
+        """Return the next run, or None. Slow sites' runs may not use the last process."""
         is_reserved = self._slow_count >= max(1, MAX_PROCESSES - 1)
         eligible = [run for run in self._waiting if not (is_reserved and self._is_slow(run.site))]
-        # If several sites used the least time, this is the first run in the queue.
+        # Of several sites that used the least time, this takes the first run in the queue.
         return min(eligible, key=lambda run: self._recent_use_s(run.site), default=None)
 
     def _recent_use_s(self, site: str) -> float:
@@ -314,14 +301,14 @@ class TextProcess:
     def __init__(self, settings: PipelineSettings) -> None:
         limits = (settings.page_max_cpu_s, settings.page_max_memory_bytes)
         command = [sys.executable, "-m", __name__, settings.text_finder, *map(str, limits)]
-        # Errors are part of the results, and a library's warnings do not belong in the server's
-        # log, so stderr is discarded.
+        # Discard stderr: errors are part of the results, and libraries' warnings do not belong in
+        # the server's log.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a server that drains after Ctrl-C still uses it
+            start_new_session=True,  # a draining server still uses it after Ctrl-C
         )
         self.is_usable = True
 
@@ -362,8 +349,8 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
     """
     Read `size` bytes from a pipe.
 
-    Raises EOFError at the end of the pipe. Raises TimeoutError at the run's deadline, or once no
-    caller is waiting for the run.
+    Raises EOFError at the pipe's end, and TimeoutError at the run's deadline or once no caller is
+    waiting.
     """
     data, readable = bytearray(), select.poll()  # a server's file descriptors may exceed 1,024
     readable.register(source, select.POLLIN)
@@ -381,11 +368,10 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
 
 
 def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
-    """Extract the text of pages until the input ends."""
     from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
 
     make_expendable()
-    # Keep anything that a library prints out of the results.
+    # Keep libraries' output out of the results.
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while head := source.read(_LENGTH_BYTES):

@@ -16,7 +16,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""A version condition that is met if the record exists, whatever its version."""
+"""A version condition that any existing record meets."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,
@@ -104,10 +104,9 @@ def put(caller: Caller, request: PutRequest) -> str:
 
 def _write(store: UrlStore, request: PutRequest) -> str:
     """
-    Write before deleting, so that a refused write deletes nothing.
-
-    A replacement deletes the values that existed before it. It keeps those that another writer, who
-    has already seen the new version, wrote afterwards.
+    Write before deleting, so that a refused write deletes nothing. A replacement deletes only
+    values from before it. It keeps those that another writer, who has seen the new version, wrote
+    afterwards.
     """
     sizes = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in sizes if name not in request.fields]
@@ -130,8 +129,8 @@ def _write(store: UrlStore, request: PutRequest) -> str:
 
 def _expected_version(store: UrlStore, url: str, if_version: str | None) -> str | None:
     """
-    Return the version that the write is based on. If any version will do, check that the record
-    exists, and return None.
+    Return the version that the write is based on, or None if it only requires that the record
+    exists, which is checked.
     """
     if if_version != ANY_VERSION:
         return if_version
@@ -197,7 +196,7 @@ def remove(caller: Caller, request: RemoveRequest) -> None:
 
 
 def _claim_version(store: UrlStore, url: str, if_version: str | None) -> None:
-    """Claim the version, so that only one of several conditional writers succeeds."""
+    """Claim the version. Of several conditional writers, only one succeeds."""
     version = _expected_version(store, url, if_version)
     if version is not None:
         store.put(url, {}, if_version=version)

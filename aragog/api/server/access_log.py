@@ -1,8 +1,4 @@
-"""
-The access log: a sample of all requests and calls, with one JSON object per line.
-
-The server's failures are always logged.
-"""
+"""The access log: a sample of all requests and calls, and all server failures."""
 
 from __future__ import annotations
 
@@ -28,11 +24,11 @@ class AccessLog:
     def __init__(self, share: float) -> None:
         self._share = share
         self._random = random.Random()
-        """A separate random generator, because programs may seed Python's global one."""
+        """A separate random generator, since programs may seed Python's global one."""
 
     def should_log(self, *, failed: bool) -> bool:
         """
-        Return True if a request should be logged. `failed` means that the server could not answer
+        Return True if a request should be logged. `failed` is True if the server failed to answer
         it.
         """
         return failed or (self._share > 0 and self._random.random() < self._share)

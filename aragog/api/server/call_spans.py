@@ -1,8 +1,8 @@
 """
 Spans for calls that continue their callers' traces.
 
-A call without a sampled `traceparent` gets no span. Reads are too frequent to start traces here,
-and `aragog.crawl.pipeline.url_traces` decides for each enqueued URL whether it is traced.
+A call without a sampled `traceparent` gets no span. Reads are too frequent to start traces, and
+`aragog.crawl.pipeline.url_traces` decides which enqueued URLs are traced.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def call_span(
     tracer: Tracer | None, caller: str, name: str, attributes: Attributes
 ) -> Iterator[str]:
     """
-    Open a span for the block, as a child of the caller's span, and yield the span's context.
+    Open a span for the block, as a child of the caller's span, and yield its context.
 
     Args:
         tracer: the process's tracer, or None if tracing is off.
-        caller: a `traceparent`. If it is empty or not sampled, the call has no span.
+        caller: the caller's `traceparent`, or "".
         name: the span's name.
         attributes: the span's attributes.
     """

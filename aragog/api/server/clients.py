@@ -1,10 +1,10 @@
 """
-A server's connected clients, with limits on how many there are, in total and per address, and how
-slow they may be.
+A server's connected clients, with limits on their number, in total and per address, and on slow
+clients.
 
-An idle connection costs its client nothing. A full server therefore closes the connection that has
-been idle the longest, starting with the address that has the most connections. It refuses a new
-client only if all connections are busy.
+Idle connections cost an attacker nothing. A full server therefore closes the connection that has
+been idle the longest, of the address with the most connections. It refuses a new client only if all
+connections are busy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.settings import ServingSettings
 
 _CHECK_INTERVAL_S = 1.0
 _NETWORK_BITS = 64
-"""An IPv6 host usually owns all addresses in a /64 network."""
+"""An IPv6 client usually owns all addresses in a /64 network."""
 
 
 class ConnectedClient(Protocol):
@@ -29,7 +29,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """The monotonic time at which it became idle, or None while it is handling a request."""
+        """The monotonic time when it became idle, or None while it is handling a request."""
 
     def abort(self) -> None:
         """Close it at once."""
@@ -64,9 +64,8 @@ class Clients:
 
     def add(self, client: ConnectedClient, address: str) -> bool:
         """
-        Count a new connection, after closing an idle one if there are too many.
-
-        Returns False, without counting it, if there are too many and none is idle.
+        Count a new connection, after closing an idle one if there are too many. Returns False if it
+        cannot be accepted.
         """
         network = _network(address)
         neighbors = self._by_network.get(network, {})
@@ -79,7 +78,6 @@ class Clients:
         return True
 
     def discard(self, client: ConnectedClient) -> None:
-        """Stop counting a connection, if it is counted."""
         network = self._networks.pop(client, None)
         if network is None:
             return
@@ -89,11 +87,9 @@ class Clients:
             del self._by_network[network]
 
     def start(self) -> None:
-        """Start disconnecting clients that are too slow or silent for too long."""
         self._checks = asyncio.get_running_loop().create_task(self._check())
 
     def stop(self) -> None:
-        """Stop disconnecting clients."""
         if self._checks is not None:
             self._checks.cancel()
 
@@ -122,7 +118,7 @@ class Clients:
 
 
 def _network(address: str) -> str:
-    """Return the network that counts as one address."""
+    """Return the address or, for IPv6, its network."""
     if ":" not in address:
         return address
     try:

@@ -1,20 +1,18 @@
 """
 Hedged reads. A slow read is also sent to a standby store, and the first result is used.
 
-A store behind a network stalls occasionally, because of garbage collection or a moving region.
-Asking a second replica after a delay hides that with little additional load (J. Dean and L.
+A networked store stalls occasionally, for example during garbage collection or when HBase moves a
+region. Asking a second replica after a delay hides that with little additional load (J. Dean and L.
 Barroso, "The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way).
 Writes are never hedged.
 
-The delay follows the measured latencies. As long as stalls are rare, it is the 99.9th percentile.
-If more than one read in a thousand stalls, that percentile is itself a stalled read. The delay is
-then four times the median, but at least the percentile at which hedged reads use up their
-budget (`MAX_STANDBY_SHARE`).
+As long as stalls are rare, the delay is the 99.9th percentile of the measured latencies. If more
+than one read in a thousand stalls, that percentile is a stalled read. The delay is then four times
+the median, or longer if more reads than `MAX_STANDBY_SHARE` would be hedged.
 
-Reads from both stores are limited (`large_reads.py`). Each store has its own permits for large
-reads, because reads that hang on a stalled primary keep their permits, and the standby must still
-be able to respond. A read is abandoned once its caller has disconnected or got a result from the
-other store. It then stops before its next row.
+Each store has its own permits for large reads (`large_reads.py`), so the standby can respond even
+if reads that hang on the primary keep theirs. A read stops before its next row once its caller has
+disconnected or has a result from the other store.
 """
 
 from __future__ import annotations
@@ -44,18 +42,18 @@ from aragog.urlstore.store import UrlStore
 T = TypeVar("T")
 
 MAX_STANDBY_SHARE = 0.02
-"""The maximum fraction of reads that are also sent to the standby, whether hedged or mirrored."""
+"""The maximum fraction of reads that are also sent to the standby."""
 MIN_STANDBY_SHARE = 0.01
-"""The minimum fraction, which keeps the standby's caches and connections warm."""
+"""The minimum fraction, to keep the standby's caches and connections warm."""
 MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
-The primary counts as down once it has not responded for ten times its 99th percentile, within these
-bounds. Every late read is then hedged regardless of the budget.
+If the primary has not responded for ten times its 99th percentile, within these bounds, it counts
+as down. Every late read is then hedged regardless of `MAX_STANDBY_SHARE`.
 """
 DEADLINE_SHARE = 0.5
-"""A read that has waited for this fraction of its deadline is hedged regardless of the budget."""
+"""A read that has waited for this fraction of its deadline is always hedged."""
 _BURST = 20.0
 _SAMPLES = 10_000
 _MIN_SAMPLES = 100
@@ -83,7 +81,7 @@ class Latencies:
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """Return upper bounds, in seconds, for quantiles that are given in ascending order."""
+        """Return upper bounds in seconds for these quantiles, which are in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:
@@ -95,7 +93,6 @@ class Latencies:
 
     @property
     def has_enough(self) -> bool:
-        """True if there are enough latencies for a decision."""
         return self._total >= _MIN_SAMPLES
 
 
@@ -122,7 +119,6 @@ class HedgePolicy:
         self._warm_debt = 0.0
 
     def count_read(self) -> None:
-        """Count a read."""
         self.reads += 1
         self._budget = min(_BURST, self._budget + MAX_STANDBY_SHARE)
         self._warm_debt += MIN_STANDBY_SHARE
@@ -135,11 +131,10 @@ class HedgePolicy:
             self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_P99_FACTOR * p99_s))
 
     def count_response(self, latency_s: float) -> None:
-        """Count a response from the primary."""
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Decide whether to send a late read to the standby. `down` overrides the budget."""
+        """Decide whether to send a late read to the standby; always if the primary is down."""
         if self._budget < 1 and not down:
             return False
         self.hedged += 1
@@ -161,7 +156,7 @@ class HedgePolicy:
 
 class _SharedRead:
     """
-    A read that both stores may perform.
+    A read that may run on both stores.
 
     Attributes:
         call: performs the read.
@@ -176,16 +171,14 @@ class _SharedRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """Return True if nobody waits for a result anymore. Can be called in any thread."""
+        """Return True if nobody is waiting for a result. Thread-safe."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise ReadAbandoned if nobody is waiting for the read."""
         if self.is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
 
     def run_on(self, store: UrlStore, permits: threading.BoundedSemaphore) -> Any:
-        """Run the read on one store, in this thread, and return its result."""
         with BoundedRead(self.is_over, permits):
             return self.call(store)
 
@@ -220,17 +213,16 @@ class HedgedReads:
         self._deadline_s = deadline_s
         self._last_response_s = time.monotonic()
         self._waiting_since_s: dict[Future[Any], float] = {}
-        """Reads that the primary has not completed, with their start times, oldest first."""
+        """The primary's unfinished reads with their start times, oldest first."""
 
     def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
         Run `call(store)` on the primary, and on the standby if the primary is slow or fails.
 
-        An empty result from the standby is ignored, since the standby may lack the latest writes.
+        An empty result from the standby is ignored, because the standby may lag behind.
 
         Raises:
-            Exception: the exception that `call` raised on the primary, if the standby has no result
-                either.
+            Exception: `call` raised it on the primary, and the standby has no result.
         """
         shared_read = _SharedRead(call)
         try:
@@ -257,7 +249,7 @@ class HedgedReads:
             self._waiting_since_s.pop(first, None)
 
     def _wait_before_hedge_s(self, started_s: float) -> float:
-        """Return how long a late read waits until the next check, or 0 to hedge it now."""
+        """Return the time until the next check of a late read, or 0 to hedge it now."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
@@ -267,7 +259,6 @@ class HedgedReads:
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
     def _hedge(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
-        """Return the first result from either store."""
         second = self._submit_to_standby(shared_read)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_complete_result(second):
@@ -285,7 +276,7 @@ class HedgedReads:
         started_at_s = time.monotonic()
         try:
             value = shared_read.run_on(self._stores[0], self._permits[0])
-        except ReadAbandoned:  # the read took at least this long, and slow reads must be counted
+        except ReadAbandoned:  # the read took at least this long, and its latency must count
             self._count_response(started_at_s)
             raise
         self._count_response(started_at_s)
@@ -308,7 +299,7 @@ class HedgedReads:
             shared_read.call(self._stores[1])
 
     def _result_after_primary(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
-        """Return the primary's result, which arrived in time, or the standby's after an outage."""
+        """Return the primary's result, or the standby's if the primary reported an outage."""
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
@@ -325,7 +316,7 @@ class HedgedReads:
         return HedgedResult(second.result(), from_standby=True)
 
     def _choose_result(self, first: Future[T], second: Future[T]) -> HedgedResult:
-        """Return the primary's value, or the standby's if the primary fails temporarily."""
+        """Return the primary's result, or the standby's if the primary failed temporarily."""
         error = first.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
@@ -335,7 +326,7 @@ class HedgedReads:
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True if the store failed temporarily. A limit of this process is no outage."""
+    """Return True if the store failed temporarily. This process's own limits are no outage."""
     limit_errors = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, limit_errors)
 
@@ -349,13 +340,12 @@ def _is_complete_result(read: Future[Any]) -> bool:
 
 
 class HedgingMetrics(Collector):
-    """Exports the counters of one process when it is scraped."""
+    """Exports one process's counters to Prometheus."""
 
     def __init__(self, hedged: HedgedReads) -> None:
         self._policy = hedged.policy
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics."""
         policy = self._policy
         reads = CounterMetricFamily(
             "aragog_hedged_reads",

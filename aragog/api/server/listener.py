@@ -1,8 +1,8 @@
 """
 Accept connections with or without TLS, and stop without losing a request.
 
-A connection counts as a client from its first packet. asyncio's own server creates a protocol only
-after the TLS handshake, so a client that never completes one would not be counted.
+A connection counts as a client before its TLS handshake. asyncio's own server creates a protocol
+only afterwards, so it would not count clients that never complete the handshake.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
 IDLE_GRACE_S = 0.2
-"""How long a stopping server keeps idle connections open, since a request may be in transit."""
+"""How long a stopping server keeps idle connections open, in case a request is in transit."""
 BACKLOG = 1024
-"""How many connections the kernel queues until they are accepted."""
+"""How many connections the kernel queues."""
 ACCEPT_RETRY_S = 0.2
-"""Pause after an operating system error, which is usually too many open files."""
+"""Pause after an operating system error, usually too many open files."""
 
 
 def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
@@ -48,10 +48,7 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
 
 
 class Handshake(asyncio.Protocol):
-    """
-    A client whose TLS handshake is incomplete. After the handshake, the server's protocol replaces
-    this object.
-    """
+    """A client in its TLS handshake. Afterwards, the server's protocol replaces this object."""
 
     def __init__(
         self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
@@ -60,11 +57,11 @@ class Handshake(asyncio.Protocol):
         self._clients = clients
         self._protocol = protocol
         self.idle_since_s: float | None = time.monotonic()
-        """When the client connected. It counts as idle until the handshake is complete."""
+        """When the client connected. It counts as idle during the handshake."""
         self._is_complete = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # There is no await below, so the client is always counted exactly once.
+        # There is no await below, so the client is counted exactly once.
         self._is_complete = True
         self._clients.discard(self)
         protocol = self._protocol()
@@ -72,7 +69,7 @@ class Handshake(asyncio.Protocol):
         protocol.connection_made(transport)
 
     def abort(self) -> None:
-        """Close at once, unless the server's protocol has taken over."""
+        """Close now, unless the server's protocol has taken over."""
         if self._is_complete:
             return
         # The event loop owns the file descriptor, so the socket is shut down, not closed.
@@ -125,9 +122,8 @@ class Listener:
 
     async def stop(self) -> None:
         """
-        Accept only the connections that are already queued, then end late handshakes.
-
-        Closing a listening socket resets its queued connections and loses their first requests.
+        Accept the connections that are already queued, then abort handshakes that take too long.
+        Closing the socket at once would reset queued connections and lose their first requests.
         """
         for accepting in self._accepting:
             accepting.cancel()
@@ -155,10 +151,7 @@ class Listener:
             await asyncio.sleep(0)  # let other tasks run between queued connections
 
     def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
-        """
-        Create an accepted connection's protocol. With TLS, count the client and do the handshake
-        first.
-        """
+        """Create an accepted connection's protocol, after the handshake if TLS is used."""
         loop = asyncio.get_running_loop()
         if self._tls is None:
             return loop.create_task(self._open(self._protocol(), sock))
@@ -173,7 +166,7 @@ class Listener:
     async def _open(self, protocol: asyncio.Protocol, sock: socket.socket) -> None:
         loop, limit_s = asyncio.get_running_loop(), self._handshake_s if self._tls else None
         try:
-            with suppress(OSError):  # the client's fault: not TLS, too late, or disconnected
+            with suppress(OSError):  # the client uses no TLS, is too slow or has disconnected
                 await loop.connect_accepted_socket(
                     lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
                 )
@@ -201,9 +194,9 @@ def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket
     """
     Return listening sockets for the Thrift server's processes, all on one port.
 
-    The kernel distributes connections among them (SO_REUSEPORT), because Thrift connections are
-    long-lived. First, a socket is bound without SO_REUSEPORT, to detect another server that would
-    otherwise share the port unnoticed.
+    The kernel distributes the long-lived Thrift connections among them (SO_REUSEPORT). A socket
+    without SO_REUSEPORT is bound first, to detect another server that would otherwise share the
+    port unnoticed.
 
     Raises:
         ConfigError: the port is in use or not permitted.

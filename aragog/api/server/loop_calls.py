@@ -1,11 +1,10 @@
 """
-Run reads from an embedded store on the event loop, as long as they stay short.
+Run reads from an embedded store (SQLite) on the event loop as long as they are short.
 
-Reading a page from SQLite takes about 40 µs. Handing the read to a thread and getting the result
-back takes just as long, and may have to wait up to 5 ms for the interpreter's lock. So calls that
-can share a read run on the event loop itself, and those that arrive in the same iteration of the
-loop run together (docs/adr/0088). When the disk is slow, calls run in threads for a while. The
-reads that revealed the slow disk have already delayed the loop by then.
+Reading a page takes about 40 µs. Passing the read to a thread and back takes just as long, plus up
+to 5 ms for the interpreter's lock. Calls that can share a read therefore run on the event loop,
+together with those that arrive in the same iteration (docs/adr/0088). After reads that were slow,
+and have thus delayed the loop, calls run in threads for a while.
 """
 
 from __future__ import annotations
@@ -25,14 +24,12 @@ _THREADS_PERIOD_S = 1.0
 
 class LoopCalls(CallThreads):
     """
-    Runs an embedded store's calls in threads, except those that can share a read (`group_filter`).
-
-    Calls that can share a read run on the event loop, so they must not wait for anything but the
-    disk.
+    Runs an embedded store's calls in threads. Those that can share a read (`group_filter`) run on
+    the event loop, so they must not wait for anything but the disk.
 
     Args:
         name, threads, max_calls: see `CallThreads`.
-        now_s: the clock for deadlines and for the durations of reads.
+        now_s: the clock for deadlines and durations.
     """
 
     def __init__(
@@ -68,10 +65,7 @@ class LoopCalls(CallThreads):
         super().close()
 
     def _run_all(self) -> None:
-        """
-        Run the calls that arrived in this iteration of the event loop, or hand them
-        to threads.
-        """
+        """Run the calls that arrived in this iteration, or hand them to threads."""
         calls, self._arrived = self._arrived, []
         while calls:
             group = self._group(calls)
@@ -111,7 +105,6 @@ class LoopCalls(CallThreads):
             call.finish()
 
     def _record_duration(self, duration_s: float) -> None:
-        """Switch to threads for a while if reads are slow."""
         self._slow_reads = self._slow_reads + 1 if duration_s > _SLOW_S else 0
         if duration_s > _HANG_S or self._slow_reads >= _MAX_SLOW_READS:
             self._slow_reads = 0

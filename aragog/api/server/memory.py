@@ -1,4 +1,4 @@
-"""Limits on the memory that clients can make a server use, counted across all its connections."""
+"""Limits on the memory that all of a server's clients use together."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ from aragog.api.problems import Problem, unavailable
 
 SMALL_BYTES = 65_536
 """
-Frames and responses up to this size are not counted. `serving.max_connections` limits them.
-
-A larger response is passed to its connection in pieces of this size.
+Frames (Thrift messages) and responses up to this size are not counted. `serving.max_connections`
+limits them. Larger responses are written in pieces of this size.
 """
 
 UNCOUNTED_BYTES = 16_384
 """
 How many uncounted bytes a connection's buffer may hold. That is 16 MiB for 1,024 connections.
 
-An event loop reports that a client has stopped reading only after its buffer exceeds a limit, by
-default 64 KiB. There is no advantage in a limit below this one. A buffer of this size and the data
-that the kernel accepts on a new connection (46 KB) together hold a response of `SMALL_BYTES`. A
-client that keeps reading is therefore never disconnected because of such a response, even while the
-memory is full.
+An event loop reports that a client has stopped reading only after the buffer exceeds a limit, by
+default 64 KiB. A buffer of this size and the kernel's buffer of a new connection (46 KB) together
+hold a response of `SMALL_BYTES`. Such a response therefore never disconnects a client that keeps
+reading, even if the memory is full.
 """
 
 
 class MemoryLimit:
     """
-    Counts bytes that are held for one purpose, up to a limit. It is thread-safe.
+    Counts bytes that are held for one purpose, up to a limit. Thread-safe.
 
     Args:
         max_bytes: the limit.
@@ -55,12 +53,10 @@ class MemoryLimit:
             return True
 
     def release(self, size: int) -> None:
-        """Stop counting these bytes."""
         with self._lock:
             self.held_bytes -= size
 
     def problem(self) -> Problem:
-        """Return the 503 problem for an exhausted limit."""
         return unavailable(f"too much memory is in use for {self._purpose}; retry later")
 
     def require(self, size: int) -> None:
@@ -91,10 +87,8 @@ class MemoryLimit:
 
 class GrowingBytes:
     """
-    Counts the bytes of a response while a thread is still reading its parts.
-
-    This is a context manager that releases all bytes on exit. After that, a thread that was
-    abandoned at its deadline cannot count any more bytes.
+    A context manager that counts a response's bytes while a thread is reading its parts. On exit,
+    it releases all bytes. A thread that was abandoned at its deadline then cannot count more.
 
     Args:
         memory: counts the bytes.
@@ -115,7 +109,7 @@ class GrowingBytes:
             self._memory.release(self._bytes)
 
     def take(self, size: int) -> bool:
-        """Count more bytes. Returns False if there is no memory, or nobody is waiting for them."""
+        """Count more bytes. Returns False if there is no memory, or after the exit."""
         with self._lock:
             if self._is_closed or not self._memory.take(size):
                 return False
@@ -133,24 +127,21 @@ class GrowingBytes:
             raise self.problem()
 
     def require_copy(self) -> None:
-        """Count the bytes of all parts once more, because building the response copies them."""
+        """Count all bytes once more, because building the response copies them."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
-        """Return the 503 problem for an exhausted limit."""
         return self._memory.problem()
 
 
 class UnreadBytes:
     """
-    Counts the bytes that one connection's client has not read yet, against a shared limit.
-
-    A large response is counted before it is written (`begin_write`, `end_write`). The rest of the
-    buffer is counted when the client stops reading (`count_buffered`). The connection notices this
-    once the buffer exceeds `UNCOUNTED_BYTES`.
+    Counts one connection's unread bytes. A large response is counted before it is written
+    (`begin_write`, `end_write`). The rest of the buffer is counted when the client stops reading
+    and the buffer exceeds `UNCOUNTED_BYTES` (`count_buffered`).
 
     Args:
-        memory: the limit, shared by all connections and protocols of a process.
+        memory: the limit, shared by all connections in the process.
     """
 
     __slots__ = ("_buffered", "_bytes", "_memory", "_pending")
@@ -162,11 +153,11 @@ class UnreadBytes:
         self._pending = 0
 
     def begin_write(self, size: int) -> None:
-        """Record that a response whose bytes are counted is being written."""
+        """Record that a counted response is being written."""
         self._pending = size
 
     def end_write(self, size: int, *, blocked: bool) -> None:
-        """Keep the bytes counted until `mark_read`, or release them if the client reads at once."""
+        """Release the bytes, or keep them until `mark_read` if the client is not reading."""
         self._pending = 0
         if blocked:
             self._bytes += size
@@ -175,10 +166,8 @@ class UnreadBytes:
 
     def count_buffered(self, buffered: int) -> bool:
         """
-        Count the buffered bytes that are not counted yet.
-
-        Returns False if there is no memory. The connection must then be closed, because its client
-        is not reading.
+        Count the other buffered bytes. Returns False if there is no memory. The connection must
+        then be closed.
         """
         more = buffered - self._bytes - self._buffered - self._pending
         if more <= 0:
@@ -189,6 +178,6 @@ class UnreadBytes:
         return True
 
     def mark_read(self) -> None:
-        """Release the bytes, because the client has read nearly all of them or has disconnected."""
+        """Release the bytes, once the client has read nearly all of them or has disconnected."""
         self._memory.release(self._bytes + self._buffered)
         self._bytes = self._buffered = 0

@@ -1,16 +1,15 @@
 """
-Run blocking calls in a limited number of threads, with deadlines. Each kind of call has its own set
-of threads.
+Run blocking calls in a limited number of threads, with deadlines.
 
-An event loop submits calls, and gets each one back once its thread has run it or its deadline has
-passed. A call that misses its deadline is abandoned but occupies its thread until it returns. A
-store that hangs therefore occupies only its own threads, and the event loop continues.
+An event loop submits calls, and gets each one back once a thread has run it or its deadline has
+passed. A call that misses its deadline occupies its thread until it returns. Each kind of call has
+its own threads, so a store that hangs does not block other calls.
 
-Waking a thread costs more than most calls. On an embedded store, one thread therefore runs calls as
-long as there are any, and another is woken only if the first makes no progress. Calls that arrive
-in the meantime run together if possible, and the event loop is woken once for several results. On a
-store behind a network, every call wakes a thread, because threads spend their time waiting. The
-first thread to run takes a few of the queued calls.
+Waking a thread costs more than most calls. With an embedded store, one thread therefore runs all
+calls, and another is woken only if the first makes no progress. Calls that arrive in the meantime
+run together if possible, and the event loop is woken once for several results. With a networked
+store, every call wakes a thread, because threads spend their time waiting. The first thread to run
+takes a few of the queued calls.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ T = TypeVar("T")
 MAX_GROUP = 32
 """Maximum number of calls that a thread runs together."""
 _MAX_EAGER_GROUP = 8
-"""The same for a store behind a network, where other threads run the other calls concurrently."""
+"""The same for a networked store. Other threads run the other calls."""
 _MAX_RESULTS = 16
 _TICK_INTERVAL_S = 0.002
-"""How often deadlines and the threads' progress are checked while calls are in flight."""
+"""How often deadlines and the threads' progress are checked."""
 
 
 class Cancellable(Protocol):
-    """A caller that waits for a call and may give up."""
+    """A caller that may stop waiting for a call."""
 
     cancelled: bool
 
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
-"""The caller that waits for this task's calls, or None if it always waits until its deadline."""
+"""The caller of this task's calls, or None if it always waits until its deadline."""
 
 
 class ThreadCall(ABC):
@@ -68,9 +67,8 @@ class ThreadCall(ABC):
 
     def group_filter(self) -> Callable[[Any], bool] | None:
         """
-        Return a predicate for calls that can run together with this one, or None.
-
-        This is called in a thread.
+        Return a predicate for calls that can run together with this one, or None. Called in a
+        thread.
         """
         return None
 
@@ -89,29 +87,26 @@ class ThreadCall(ABC):
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody is waiting for the result any longer. Can be read in any thread."""
+        """True if nobody is waiting for the result any longer. Thread-safe."""
         return False
 
     def read_deadline_early(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
-        """
-        Shorten the deadline if possible. Called regularly on the event loop until there is a
-        result.
-        """
+        """Shorten the deadline if possible. Called regularly on the event loop."""
 
 
 class CallThreads:
     """
-    The threads for one kind of call. An object is used on one event loop.
+    The threads for one kind of call, on one event loop.
 
     Args:
         name: prefix of the threads' names.
         threads: how many calls run at the same time.
-        max_calls: how many calls may be running or waiting. `run` enforces this, and callers of
-            `submit` check `is_full`.
+        max_calls: how many calls may be running or waiting. `run` enforces this; callers of
+            `submit` must check `is_full`.
         eager: True to wake a thread for each call, for calls that wait for a network.
 
     Attributes:
-        busy: how many calls are running or waiting, including abandoned ones.
+        busy: how many calls are running or waiting. Abandoned ones count until they return.
     """
 
     def __init__(self, name: str, threads: int, max_calls: int, *, eager: bool = True) -> None:
@@ -127,7 +122,6 @@ class CallThreads:
 
     @property
     def is_full(self) -> bool:
-        """True if no further call should be submitted now."""
         return self.busy >= self._max_calls
 
     def submit(self, call: ThreadCall) -> None:
@@ -136,7 +130,6 @@ class CallThreads:
         self._begin(call)
 
     def _begin(self, call: ThreadCall) -> None:
-        """Give a call to a thread."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
@@ -152,7 +145,7 @@ class CallThreads:
         Run `call` in a thread and return its result.
 
         Args:
-            call: a function without arguments.
+            call: takes no arguments.
             deadline_s: how long the call may take from now.
 
         Raises:
@@ -227,8 +220,6 @@ class CallThreads:
 
 
 class _AwaitedCall(ThreadCall, Generic[T]):
-    """A function whose result a coroutine awaits."""
-
     __slots__ = ("_call", "_caller", "_error", "_result", "future")
 
     def __init__(self, call: Callable[[], T], deadline_s: float) -> None:
@@ -253,8 +244,8 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
-        # Keep no references. An error's traceback refers to this call and everything that it read,
-        # so only the garbage collector could free this cycle, some time later.
+        # Keep no references. An error's traceback refers to this call and everything it read, so
+        # this would be a cycle that only the garbage collector frees, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return
@@ -280,8 +271,7 @@ class _Threads(Generic[T]):
         name: prefix of the threads' names.
         run: called with each item. It must not raise.
         threads: how many items run at the same time.
-        eager: True to wake a thread for each item. Otherwise one is woken, and `wake_if_stuck`
-            wakes more.
+        eager: True to wake a thread for each item; otherwise `wake_if_stuck` wakes more than one.
     """
 
     def __init__(self, name: str, run: Callable[[T], None], threads: int, *, eager: bool) -> None:
@@ -304,15 +294,12 @@ class _Threads(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """Number of items that no thread has taken yet."""
         return len(self._waiting)
 
     def take_more(self, can_join: Callable[[T], bool], limit: int) -> list[T]:
         """
-        Take further items for the caller to run together with its current one.
-
-        Takes the items that have waited longest, up to `limit`, and stops at the first one that
-        cannot join.
+        Take more items to run together with the caller's current one. Takes the oldest items, up to
+        `limit`, and stops at the first one that cannot join.
         """
         result: list[T] = []
         with suppress(IndexError):
@@ -325,16 +312,13 @@ class _Threads(Generic[T]):
         return result
 
     def wake_if_stuck(self) -> None:
-        """Wake another thread if items wait and none was finished since the last call."""
+        """Wake another thread if items are waiting and none was finished since the last call."""
         if self._waiting and self._finished == self._finished_before:
             self._wake()
         self._finished_before = self._finished
 
     def close(self) -> list[T]:
-        """
-        Stop idle threads now, and busy ones after their call. Returns the items
-        left in the queue.
-        """
+        """Stop idle threads now and busy ones after their item. Returns the queued items."""
         self._is_stopping = True
         waiting = list(self._waiting)
         self._waiting.clear()

@@ -1,8 +1,8 @@
 """
-Bearer tokens (RFC 6750), stored as hashes, each with scopes and an optional rate limit.
+Bearer tokens (RFC 6750), each with scopes and an optional rate limit.
 
-A token has 256 random bits, so its plain SHA-256 cannot be reversed and a slow hash is not needed.
-Each token has one token bucket per process, in memory.
+Settings contain only hashes. A token has 256 random bits, so its SHA-256 cannot be reversed and no
+slow hash is needed. Each token has one token bucket per process, in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aragog.settings import ServingSettings
 
 def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
     """
-    Return a new token and its entry for `serving.tokens`. The entry does not reveal the token.
+    Return a new token and its entry for `serving.tokens`, which does not reveal it.
 
     Args:
         name: the token's name in the access log.
@@ -50,15 +50,13 @@ class TokenRateExceeded(Problem):
 
 
 class _KnownToken(NamedTuple):
-    """A token in the settings, with its rate limiter in this process."""
-
     token: Token
     bucket: Bucket | None
 
 
 class Tokens:
     """
-    The tokens in the settings. All protocols of a process share one object and therefore the rate
+    The tokens in the settings. All protocols in a process share one object, and therefore the rate
     limits.
 
     Args:
@@ -89,10 +87,8 @@ class Tokens:
 
     def check(self, authorization: str | None, scope: str, *, counts: bool = True) -> Token | None:
         """
-        Check that a request with this Authorization header has `scope`, and return its token.
-
-        Scope `admin` includes all others; see `Token.allows`. With `counts=False`, the request is
-        not counted towards the rate limit.
+        Check that a request with this Authorization header has `scope` (see `Token.allows`), and
+        return its token. With `counts=False`, the request is not counted towards the rate limit.
 
         Raises:
             Problem: 401 for a missing or unknown token, 403 for a token without the scope.
@@ -122,7 +118,7 @@ def check_exposure(settings: ServingSettings) -> None:
     Check that the API may listen on the configured host.
 
     Raises:
-        ConfigError: it would be open to other machines without tokens.
+        ConfigError: other machines could use it without tokens.
     """
     if not settings.tokens and not is_loopback(settings.host):
         raise ConfigError(
@@ -132,7 +128,7 @@ def check_exposure(settings: ServingSettings) -> None:
 
 
 BURST_S = 1.0
-"""After a pause, this many seconds' worth of requests may arrive at once."""
+"""After a pause, a client may send the requests for this many seconds at once."""
 
 
 class Bucket:
@@ -140,7 +136,7 @@ class Bucket:
     A token bucket.
 
     Args:
-        rate: requests per second. The first request is always allowed.
+        rate: requests per second. A new bucket always allows the first request.
     """
 
     __slots__ = ("_available", "_capacity", "_rate", "_updated_s")

@@ -3,6 +3,6 @@ OpenTelemetry spans: the interface, its implementation, and the context that mes
 
 Public:
 
-    tracer   the tracer of this process
-    context  `traceparent`, which messages carry
+    tracer   this process's tracer
+    context  the `traceparent` in messages
 """

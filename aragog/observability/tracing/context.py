@@ -1,5 +1,5 @@
 """
-A span's context in messages, as the `traceparent` of W3C Trace Context, level 1.
+A span's context in messages, as a `traceparent` (W3C Trace Context, level 1).
 
     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 HEADER = "traceparent"
 SAMPLED = 1
 PATTERN = r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-"""Matches version 00. Whatever a later version appends is ignored."""
+"""Matches version 00. Anything that a later version appends is ignored."""
 _CONTEXT = re.compile(PATTERN + r"(?:-.*)?", re.ASCII)
 
 
@@ -28,7 +28,6 @@ class SpanContext(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """The context as a `traceparent`."""
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 

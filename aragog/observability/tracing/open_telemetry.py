@@ -1,9 +1,9 @@
 """
 The tracer based on OpenTelemetry's SDK.
 
-If the program has its own TracerProvider, aragog's spans are exported with the program's spans. All
-other processes export spans with OTLP over HTTP. `OTEL_` variables set the endpoint and the
-resource (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+If the program has its own TracerProvider, it exports aragog's spans. Otherwise they are exported
+with OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
+(https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_CHARS = 300
 
 
 class ExportErrors(logging.Filter):
-    """A filter that limits OpenTelemetry's exporter to one short log line per minute."""
+    """Limits OpenTelemetry's exporter to one short log line per minute."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -65,8 +65,10 @@ class ExportErrors(logging.Filter):
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
-"""How long finished spans are collected before an export. With the SDK's 5 s, a killed process
-would lose more spans."""
+"""
+How long finished spans are collected before an export. With the SDK's default of 5 s, a killed
+process would lose more spans.
+"""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
 """Time limit for an export, including its retries. The SDK's default is 10 s."""
@@ -77,7 +79,7 @@ _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
 
 def connect(service: str, ratio: float) -> OtelTracer:
     """
-    Create the tracer of this process, with a thread that exports.
+    Create this process's tracer, with a thread that exports spans.
 
     Args:
         service: the service's name, unless `OTEL_SERVICE_NAME` is set.
@@ -93,13 +95,13 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # If the environment sets a sampler, the SDK uses that sampler to decide for each URL.
+    # If the environment sets a sampler, the SDK applies it to each URL.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 
 def resource(service: str) -> Resource:
     """
-    Return the attributes of the process.
+    Return the process's attributes.
 
     `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override them.
     """
@@ -124,7 +126,7 @@ def _processor(exporter: str) -> SpanProcessor | None:
             errors = ExportErrors()
             for name in (OTLPSpanExporter.__module__, "opentelemetry.sdk._shared_internal"):
                 logging.getLogger(name).addFilter(errors)
-            # A process that exits waits this long for a collector that does not respond.
+            # If the collector does not respond, the process waits this long when it exits.
             timeout_s = None if any(map(os.environ.get, TIMEOUTS)) else TIMEOUT_S
             delay_ms = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else DELAY_MS
             return BatchSpanProcessor(
@@ -140,11 +142,11 @@ def _processor(exporter: str) -> SpanProcessor | None:
 
 class OtelTracer:
     """
-    Creates spans with a TracerProvider.
+    Creates spans with OpenTelemetry's SDK.
 
     Args:
         provider: records and exports the spans.
-        ratio: the fraction of URLs that start a trace, if the provider's sampler accepts them.
+        ratio: the fraction of URLs that start a trace, unless the provider's sampler drops them.
     """
 
     def __init__(self, provider: trace.TracerProvider, ratio: float) -> None:
@@ -189,7 +191,7 @@ class OtelTracer:
 
 
 class OtelSpan:
-    """A recorded span of the SDK."""
+    """A recorded span in the SDK."""
 
     __slots__ = ("_span", "traceparent")
 
@@ -215,7 +217,7 @@ def _traceparent(context: trace.SpanContext) -> str:
 
 
 def _context(traceparent: str) -> trace.SpanContext | None:
-    """Parse a context from another process, for use as a parent or a link."""
+    """Parse a parent's or a link's context from another process."""
     context = read(traceparent) if traceparent else None
     if context is None:
         return None

@@ -1,8 +1,7 @@
 """
 The interface for creating spans, and this process's tracer.
 
-This module does not import OpenTelemetry, so a process without tracing in its settings never loads
-it.
+This module does not import OpenTelemetry, so processes without tracing never load it.
 """
 
 from __future__ import annotations
@@ -48,18 +47,18 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """Creates and exports spans. It is thread-safe, and only `flush` waits for the network."""
+    """Creates and exports spans. Thread-safe. Only `flush` waits for the network."""
 
     ratio: float
-    """The fraction of URLs that start a trace, among those whose caller is not traced."""
+    """The fraction of URLs from untraced callers that start a trace."""
 
     def active(self) -> str:
-        """Return the `traceparent` of this program's current span, or "" outside of a span."""
+        """Return the program's current span as a `traceparent`, or "" outside a span."""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        """Return a span that starts a trace, linked to `link`, or None if the sampler drops it."""
+        """Return a trace's first span, linked to `link`, or None if the sampler drops it."""
 
     def child(
         self,
@@ -77,7 +76,7 @@ class Tracer(Protocol):
         """
 
     def flush(self) -> None:
-        """Export all spans that have ended. This blocks for a few seconds at most."""
+        """Export all spans that have ended. Blocks for a few seconds at most."""
 
 
 _lock = threading.Lock()
@@ -92,7 +91,7 @@ def name_service(role: str) -> None:
 
 def tracer_of(settings: Settings) -> Tracer | None:
     """
-    Return the tracer of this process, or None if `tracing.enabled` is false. Call it after a fork.
+    Return this process's tracer, or None if `tracing.enabled` is false. Call this after a fork.
 
     Raises:
         ConfigError: the extra `otel` is not installed, or an `OTEL_` variable is not supported.

@@ -1,4 +1,4 @@
-"""The API as an ASGI application, with its routes and the token scopes that they require."""
+"""The API as an ASGI application, with the token scopes that its routes require."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ class Api:
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        services: what the API uses in addition to the store. Routes whose service is missing return
-            501.
+        services: used in addition to the store. Routes whose service is missing return 501.
         tokens: the tokens in the settings, if shared with the Thrift services.
     """
 
@@ -70,9 +69,9 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """The services that operations use. Another server in this process can share them."""
+        """The services that operations use. The process's other servers can share them."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
-        """Memory for large responses that clients have not read yet."""
+        """Limits the memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
         self._changes = ChangesApi(
             self._calls, self._operations, max_readers=settings.max_in_flight
@@ -94,10 +93,10 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Handles plain reads. The server passes requests to it first."""
+        """Handles plain reads, before the ASGI application gets the request."""
         guard = RequestGuard(CompressedResponses(self._router(services)), settings, observer)
         self.bodies = guard.bodies
-        """Memory for request bodies."""
+        """Limits the memory for request bodies."""
         self._app: ASGIApp = guard
         if settings.cors_origins:
             self._app = CORSMiddleware(
@@ -112,7 +111,7 @@ class Api:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Prepare to stop. The readiness check now returns 503, and waiting feed reads end."""
+        """Prepare to stop. Readiness checks now return 503, and waiting feed reads end."""
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
@@ -126,11 +125,10 @@ class Api:
 
     @property
     def running_calls(self) -> int:
-        """The number of store calls that are still running. After a drain, these were abandoned."""
+        """The number of store calls that are still running. After a drain, these are abandoned."""
         return self._calls.running
 
     def close(self) -> None:
-        """Release the threads."""
         self._calls.close()
 
     def _router(self, services: Services) -> Router:
@@ -160,7 +158,6 @@ class Api:
         )
 
     def _published_routes(self, publication: Publication | None) -> list[Route]:
-        """Return the public routes with the documents about the crawler."""
         if publication is None:
             return []
         routes = PublishedRoutes(publication)
@@ -171,10 +168,7 @@ class Api:
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
     ) -> Route:
-        """
-        Return the route for one path. It responds with 405 to methods that the
-        path does not have.
-        """
+        """Return the route for one path. Other methods get status 405."""
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
         async def respond(request: Request) -> Response:
@@ -200,7 +194,7 @@ class Api:
 
 class _Endpoint:
     """
-    Wraps a function as an ASGI application for all methods. The middleware handles errors.
+    Wraps a function as an ASGI application. The middleware handles errors.
 
     Args:
         endpoint: creates the response.
@@ -245,7 +239,7 @@ def prefers_html(lines: Iterable[str]) -> bool:
 
 
 def _parse_weight(text: str) -> tuple[str, float]:
-    """Return a media type and its weight, which is 0.0 if it cannot be parsed."""
+    """Return a media type and its weight, or 0.0 if the weight cannot be parsed."""
     kind, *parameters = (part.strip().lower() for part in text.split(";"))
     weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
     digits = weight.replace(".", "", 1)

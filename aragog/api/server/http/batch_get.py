@@ -19,9 +19,9 @@ MAX_BYTES = 33_554_432
 FIRST_PART_SIZE = 20
 MAX_PART_SIZE = 500
 SPLIT_COUNT = 4
-"""A batch that is too large to read at once is split into this many parts."""
+"""If a batch is too large to read at once, it is split into this many parts."""
 PART_BYTES = 4_194_304
-"""Later parts are chosen to have at most this size, based on the mean record size so far."""
+"""Target size of later parts, estimated from the mean record size so far."""
 
 
 def read_urls(
@@ -34,13 +34,12 @@ def read_urls(
     """
     Read many records, in order.
 
-    Each result has `status` 200 and `record`, or 400, 403, 404, 413 or 500 and `detail`. A URL that
-    is invalid, or whose row cannot be read, does not affect the others. Records beyond the first
-    `MAX_BYTES`, and those that `memory` has no space for, get status 413 without data, and the
-    caller must request them again.
+    Each result has `status` 200 and `record`, or 400, 403, 404, 413 or 500 and `detail`. An invalid
+    URL or damaged row does not affect the others. Records beyond the first `MAX_BYTES`, or beyond
+    the limit of `memory`, get status 413, and the caller must request them again.
 
     Raises:
-        Problem: 503, because there is no memory for the first records.
+        Problem: 503, there is no memory for the first records.
         TransientError: the store does not respond.
     """
     items: list[dict[str, Any]] = []
@@ -70,7 +69,7 @@ def read_urls(
 
 
 def _allowed(result: RecordResult, purpose: str) -> RecordResult:
-    """Return the result, or None for a page whose site does not allow this purpose."""
+    """Return the result, or None if the site does not allow this purpose."""
     if not isinstance(result, RecordJson):
         return result
     return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None

@@ -1,4 +1,4 @@
-"""Code that all routes share: store calls in threads with deadlines, and JSON responses."""
+"""Code that all routes share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MAX_BROKER_THREADS = 4
 MAX_EXPLAIN_THREADS = 2
 MAX_FETCH_THREADS = 8
 """
-How many threads read the store and enqueue for waiting callers. Waiting itself needs no thread.
+How many threads read the store and enqueue for callers that wait for a fetch. Waiting needs no
+thread.
 """
 
 
@@ -34,8 +35,8 @@ class StoreCalls:
     """
     Runs calls on one UrlStore, each in a thread and with a deadline.
 
-    Each kind of call has its own threads. A content store or broker that hangs therefore does not
-    delay reads of metadata, and requests do not delay the readiness probe.
+    Each kind of call has its own threads. Metadata can therefore be read while the content store or
+    the broker hangs, and requests do not delay the readiness probe.
 
     Args:
         store: the store to read and write.
@@ -79,7 +80,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`. Reads that share calls use them too."""
+        """The threads for `metadata`, which shared reads use as well."""
         return self._metadata
 
     async def metadata(
@@ -106,11 +107,9 @@ class StoreCalls:
     async def feed(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `call(store, ...)` in the threads for the change feed."""
         return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def broker(self, call: Callable[[], T]) -> T:
-        """Run a call that enqueues, with the deadline for content."""
         return await self._broker.run(call, self._content_deadline_s)
 
     async def fetching(self, call: Callable[[], T]) -> T:
@@ -118,17 +117,16 @@ class StoreCalls:
         return await self._fetching.run(call, self._content_deadline_s)
 
     async def metrics(self, call: Callable[[], T]) -> T:
-        """Run a metrics scrape, which may take seconds if a component does not respond."""
+        """Collect metrics. This may take seconds if a component does not respond."""
         return await self._metrics.run(call, self._content_deadline_s)
 
     async def status(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a readiness probe's call, which must not wait for requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
-        """Return a function that runs calls in a pool's threads, with the pool's deadline."""
+        """Return a function that runs calls in a pool's threads, with its deadline."""
         return {
             Pool.STORE: self._with_deadline(self._metadata, self.deadline_s),
             Pool.CONTENT: self._with_deadline(self._content, self._content_deadline_s),
@@ -147,7 +145,7 @@ class StoreCalls:
 
     @property
     def running(self) -> int:
-        """Number of calls that are running or waiting, including abandoned ones."""
+        """Number of running or waiting calls, including abandoned ones."""
         return sum(threads.busy for threads in self._all)
 
     def close(self) -> None:
@@ -166,8 +164,7 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     """
     Return a value as JSON with an ETag, or 304 if the client already has it.
 
-    The tag consists of the record's version and a hash of the body. A write's `If-Match` is
-    compared with the version.
+    The tag consists of the record's version, which `If-Match` needs, and a hash of the body.
     """
     body = orjson.dumps(value)
     tag = body_tag(version, body)

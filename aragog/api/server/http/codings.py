@@ -1,4 +1,4 @@
-"""The content codings that the API's responses may have, and those that a client accepts."""
+"""The content codings of responses, and those that a client accepts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
 Compress responses with zstd or gzip for clients that accept it (RFC 9110, 8.4; RFC 8878).
 
-Only complete text or JSON responses above 1 KB are compressed. Streams and ranges are not. A body
-above 64 KB is compressed in a thread, because it would block the event loop for more than a
-millisecond. Every response that could be compressed for another request has `Vary` (RFC 9110,
-12.5.5).
+Only text and JSON above 1 KB is compressed, except streams and ranges. Bodies above 64 KB are
+compressed in a thread, because they would block the event loop for more than a millisecond. Every
+response that another request could get compressed has `Vary` (RFC 9110, 12.5.5).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def coding_for(accepted: str) -> str | None:
 
 
 def compress_body(coding: str, body: bytes) -> bytes:
-    """Compress the body with one of the codings that `coding_for` returns."""
+    """Compress the body with a coding from `coding_for`."""
     return _ENCODERS[coding](body)
 
 
@@ -66,7 +65,7 @@ class CompressedResponses:
 
 
 class _Compressing:
-    """Holds back a response's headers until its body shows whether it will be compressed."""
+    """Holds back the headers until the body shows whether it will be compressed."""
 
     def __init__(self, send: Send, coding: str) -> None:
         self._send = send
@@ -99,9 +98,9 @@ class _Compressing:
 
 def _add_vary(head: Message) -> None:
     """
-    Declare that the response depends on Accept-Encoding, if such responses may be compressed.
+    Declare that the response depends on Accept-Encoding, if it could be compressed.
 
-    Caches need this on the first response, compressed or not, and on a later 304.
+    Caches need this even on an uncompressed response or a 304.
     """
     headers = MutableHeaders(raw=list(head["headers"]))
     is_text = headers.get("content-type", "").startswith(TYPES)

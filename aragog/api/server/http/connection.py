@@ -1,10 +1,9 @@
 """
 One HTTP/1.1 connection, with limits that a reverse proxy usually enforces.
 
-A request's head is its request line and headers. uvicorn's server shuts connections down, and
-`parsing.py` limits the size of heads. This class limits the time until a head is complete, the
-number of pipelined requests, and how long a client may stop reading. Responses are sent in the
-order of the requests (`exchange.py`).
+A request's head is its request line and headers. `parsing.py` limits its size. This class limits
+the time until a head is complete, the number of pipelined requests, and how long a client may stop
+reading. Responses are sent in the order of the requests.
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
     IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
@@ -33,9 +32,9 @@ from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 MAX_PIPELINED = 32
-"""Maximum number of pipelined requests that are waiting for an earlier response."""
+"""Maximum number of pipelined requests (sent before earlier responses) that are waiting."""
 LINGER_BYTES = 64 * 1024 * 1024
-"""How much of a refused request is read and discarded after the response."""
+"""How many bytes of a refused request are read and discarded after the response."""
 
 
 class HttpState(Enum):
@@ -50,7 +49,7 @@ class HttpState(Enum):
     BUSY = auto()
     """Handling a request, or waiting for its body."""
     LINGERING = auto()
-    """Discarding the rest of a request until the client has read the response."""
+    """Discarding the rest of a refused request until the client has read the response."""
     CLOSING = auto()
     """Waiting until the client has read the written data."""
 
@@ -106,11 +105,11 @@ class ApiConnection(asyncio.Protocol):
         self._since_s = time.monotonic()
         """When the current state began, or when the client stopped reading."""
         self._exchanges: deque[Exchange] = deque()
-        """Requests without a response. The first one is being handled."""
+        """Requests that have no response yet. The first one is being handled."""
         self._receiving: AsgiExchange | None = None
-        """The most recent request, if its body has not arrived completely."""
+        """The most recent request, if its body is incomplete."""
         self._last_response: Problem | None = None
-        """A response to send after those to earlier requests, before the connection is closed."""
+        """A response to send after those to earlier requests. Then the connection is closed."""
         self._paused = False
         self._stopping = False
         self._half_closed = False
@@ -156,11 +155,11 @@ class ApiConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """
-        Complete the requests of a client that sends no more data.
+        Complete the requests that have arrived. The client sends no more data.
 
         Returns False to close the connection now.
         """
-        # With TLS, asyncio closes the connection regardless of the result and logs a warning.
+        # With TLS, asyncio ignores the result, logs a warning and closes the connection.
         if self._state is HttpState.LINGERING or self.addresses[2] == "https":
             return False
         self._half_closed = True
@@ -214,7 +213,7 @@ class ApiConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Resume reading, unless a request is waiting for an earlier response."""
-        if self._half_closed:  # otherwise asyncio would report the end of the data again
+        if self._half_closed:  # asyncio would report the end of the data again
             return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
@@ -226,14 +225,13 @@ class ApiConnection(asyncio.Protocol):
         self.service.unsent.release(counted_bytes)
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write data. Bytes counted in `unsent` stay counted until the client has read them."""
+        """Write data. Counted bytes stay counted until the client has read them."""
         self._unread.begin_write(counted_bytes)
         self.transport.write(data)  # calls `pause_writing` if the client is not reading
         if counted_bytes:
             self._unread.end_write(counted_bytes, blocked=self.blocked)
 
     def on_response_sent(self, exchange: Exchange) -> None:
-        """Continue after the first exchange has sent its response."""
         self._exchanges.popleft()
         self.server_state.total_requests += 1
         if exchange is self._receiving:
@@ -253,19 +251,14 @@ class ApiConnection(asyncio.Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """
-        When the connection became idle, or None while it has a request. An incomplete head does not
-        count as a request.
-        """
+        """When the connection became idle, or None while it has a request with a complete head."""
         return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
 
     def abort(self) -> None:
-        """Close at once."""
         self._state = HttpState.CLOSING
         self.transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow or has been silent for too long."""
         settings, elapsed_s = self.service.settings, now_s - self._since_s
         if self.blocked or self._state is HttpState.CLOSING:
             if elapsed_s > settings.send_timeout_s:
@@ -281,9 +274,8 @@ class ApiConnection(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """
-        Close after the current response, or after a short time if no request is being handled.
-
-        A request may be in transit, and closing at once would lose it.
+        Close after the current response. Without one, wait a short time, because a request may be
+        in transit.
         """
         self._stopping = True
         if self._state is HttpState.LINGERING:
@@ -301,7 +293,7 @@ class ApiConnection(asyncio.Protocol):
         """
         Handle a plain read of a record without ASGI.
 
-        Returns False if the request is not a plain read, or if it must wait.
+        Returns False if this is not a plain read, or if it must wait.
         """
         parser = self._parser
         if self.blocked or parser.method != b"GET":
@@ -309,7 +301,7 @@ class ApiConnection(asyncio.Protocol):
         if parser.version != "1.1" or not parser.keeps_alive:
             return False
         exchange = FastExchange(self, keep_alive=not self._stopping)
-        # The response may be ready immediately, so the exchange is registered first.
+        # The response may be ready at once, so register the exchange first.
         self._exchanges.append(exchange)
         common = self.server_state.default_headers
         if self.service.fast_reads.take(
@@ -334,10 +326,8 @@ class ApiConnection(asyncio.Protocol):
 
     def _refuse(self, problem: Problem) -> None:
         """
-        Send the problem, unless the response has begun, and close the connection.
-
-        Complete requests get their responses first, because the client matches responses to
-        requests by order (RFC 9112, 9.3.2), and the problem belongs to a later request.
+        Send the problem, unless the response has begun, and close the connection. Earlier requests
+        get their responses first, because clients match responses by order (RFC 9112, 9.3.2).
         """
         if self._receiving is not None and not self._receiving.started:
             self._exchanges.remove(self._receiving)
@@ -356,11 +346,10 @@ class ApiConnection(asyncio.Protocol):
 
     def _linger(self) -> None:
         """
-        Close after the response to a request that has not arrived completely.
-
-        Closing a socket with unread bytes resets it, and the client may lose the response. The rest
-        is therefore read and discarded until the client closes (RFC 9112, 9.6), up to
-        `LINGER_BYTES` and for `head_timeout_s`. A full server closes such a connection earlier.
+        Close after the response to an incomplete request. Closing a socket with unread bytes resets
+        it, and the client may lose the response. The rest is therefore read and discarded until the
+        client closes (RFC 9112, 9.6), up to `LINGER_BYTES` and for `head_timeout_s`, or less if the
+        server is full.
         """
         has_sent_nothing = self._state is HttpState.NEW
         if has_sent_nothing or self._half_closed or self._stopping or self.transport.is_closing():
@@ -386,14 +375,13 @@ class ApiConnection(asyncio.Protocol):
         self.transport.close()
 
     def _cancel_all(self) -> None:
-        """Discard any further messages from the application."""
+        """Discard all later messages from the application."""
         while self._exchanges:
             self._exchanges.popleft().cancel()
         self._receiving = None
 
 
 def _address(name: Any) -> tuple[str, int] | None:
-    """Return the host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 

@@ -1,4 +1,4 @@
-"""Compute ETags, compare them with a client's, and parse the preconditions of writes."""
+"""Compute and compare ETags, and parse the preconditions of writes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def body_tag(version: str, body: bytes) -> str:
     """
     Return a record's ETag.
 
-    It consists of the record's version and a hash. A write's `If-Match` is compared with the
-    version.
+    It consists of the record's version, which `If-Match` needs, and a hash.
     """
     return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
 
@@ -33,9 +32,9 @@ def current_tag(request: Request, tag: str) -> str | None:
     """
     Return the ETag for a 304 (RFC 9110, 13.1.2 and 15.4.5), or None if the client needs the body.
 
-    The result is the ETag that the client sent, because a cache uses it to find the stored response
-    that it must refresh. If the client has a compressed body, this is that body's ETag. A body in a
-    coding that the client no longer accepts is not current.
+    The result is the ETag that the client sent, because a cache uses it to find its stored
+    response, which may be compressed. A body in a coding that the client no longer accepts is not
+    current.
 
     Args:
         request: a GET or HEAD.
@@ -54,9 +53,7 @@ def expected_version(request: Request) -> str | None:
     Return the version that a write expects.
 
     This is the version in If-Match, "" for `If-None-Match: *`, or None if any version will do.
-
-    A precondition that this server cannot check is an error, because ignoring it could lose a
-    write.
+    Other preconditions are errors, because ignoring them could lose a write.
 
     Raises:
         BadInput: If-Match is not one ETag or *, If-None-Match is not *, or both are sent.

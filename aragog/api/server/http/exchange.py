@@ -1,8 +1,8 @@
 """
-One request and its response, handled by an ASGI application or by the shortcut for plain reads.
+One request and its response.
 
-An exchange is created when its request's head (request line and headers) is complete. It begins
-after the earlier responses were sent, and is cancelled when its client disconnects.
+An exchange is created when the request's head (request line and headers) is complete. It begins
+after earlier responses have been sent, and is cancelled if the client disconnects.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Exchange:
 
 class FastExchange(Exchange):
     """
-    A plain read. Its request has no body and does not wait for other requests, and its response is
-    sent in one piece.
+    A plain read (`fast_reads.py`). The request has no body and does not wait for others, and the
+    response is sent in one piece.
     """
 
     __slots__ = ()
@@ -117,7 +117,7 @@ class FastExchange(Exchange):
 
         Args:
             response: head and body.
-            counted_bytes: how many of its bytes are counted in the memory for unread responses.
+            counted_bytes: how many bytes are counted in the memory for unread responses.
         """
         connection = self.connection
         if self.cancelled:
@@ -155,13 +155,13 @@ class AsgiExchange(Exchange):
         self._is_body_complete = self._is_body_read = False
         self._has_hung_up = False
         self._arrived = asyncio.Event()
-        """Set when `receive` has something to return."""
+        """Set if `receive` has something to return."""
         self._expects_continue = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in head.headers
         )
         self._is_chunked = False
         self._remaining_bytes = 0
-        """How many bytes of the announced body have not been written."""
+        """How many bytes of the announced response body have not been written."""
         self._is_complete = False
 
     def begin(self) -> None:
@@ -171,20 +171,18 @@ class AsgiExchange(Exchange):
         task.add_done_callback(tasks.discard)
 
     def add_body(self, body: bytes) -> None:
-        """Accept a piece of the request's body."""
         self._body += body
         if len(self._body) > SMALL_BYTES:
             self.connection.pause_reading()
         self._arrived.set()
 
     def end_body(self) -> None:
-        """Accept the end of the body."""
         self._is_body_complete = True
         self._arrived.set()
 
     def hang_up(self) -> None:
-        # An endless response, such as a stream of events, has to end when its client disconnects.
-        # At first, a client that only stops sending looks like one that disconnects.
+        # A client that only stops sending looks like one that disconnects. An endless response,
+        # such as a stream of events, has to end in both cases.
         self._has_hung_up = True
         self._arrived.set()
 
@@ -193,10 +191,7 @@ class AsgiExchange(Exchange):
         self._arrived.set()
 
     async def receive(self) -> Message:
-        """
-        Return the next part of the body, or a disconnect message once the client has disconnected
-        or has its response.
-        """
+        """Return the next part of the body, or a disconnect message after the body."""
         if self._expects_continue and not self.started and not self.cancelled:
             self._expects_continue = False
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -211,7 +206,7 @@ class AsgiExchange(Exchange):
         return {"type": "http.request", "body": body, "more_body": not self._is_body_complete}
 
     async def send(self, message: Message) -> None:
-        """Write a part of the response once the client has read enough of the earlier parts."""
+        """Write a part of the response, once the client has read enough of the earlier ones."""
         connection = self.connection
         if connection.blocked and not self.cancelled:
             await connection.readable_again.wait()
@@ -255,9 +250,8 @@ class AsgiExchange(Exchange):
 
     def _head_of(self, message: Message) -> bytes:
         """
-        Return the response's head.
-
-        This also determines the body's framing and whether the connection stays open.
+        Return the response's head. Also decides how the body is framed and whether the connection
+        stays open.
         """
         status = message["status"]
         lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
@@ -290,7 +284,7 @@ class AsgiExchange(Exchange):
 
 class _HeaderLines:
     """
-    A response's headers as lines, with the details that affect its body and connection.
+    A response's headers as lines, and what they say about the body and the connection.
 
     Raises:
         RuntimeError: a header contains a control character.

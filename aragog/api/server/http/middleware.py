@@ -1,10 +1,10 @@
 """
-The API's outermost middleware, which checks every request and turns errors into responses.
+The API's outermost middleware.
 
-It checks the Host header, and that there is at most one token. It limits the size and arrival time
-of bodies, and the memory for all of them together. It splits large responses into pieces, and sends
-each piece once the client has read enough of the earlier ones. It reports errors as problem details
-and records request metrics.
+It checks the Host header, and that there is at most one token. It limits the size of bodies, their
+arrival time, and their memory in total. It splits large responses into pieces, and sends each piece
+once the client has read enough of the earlier ones. It turns errors into responses and records
+request metrics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RequestGuard:
         self._settings = settings
         self._hosts = (*settings.allowed_hosts, settings.host)
         self.bodies = MemoryLimit(settings.max_request_memory_bytes, "the bodies of requests")
-        """Memory for the bodies of all requests without a response, including incomplete ones."""
+        """Limits the memory for the bodies of all requests that have no response yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,14 +56,14 @@ class RequestGuard:
             raise Problem(400, "exactly one Host header is required")
         if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not accept that Host; see serving.allowed_hosts")
-        # A proxy might check a different token than this server.
+        # A proxy might check a different one of the tokens.
         if len(_values(scope, b"authorization")) > 1:
             raise Problem(400, "at most one Authorization header is allowed")
 
 
 class RequestBody:
     """
-    A request's body, which the application reads only after it has checked the token.
+    A request's body. The application checks the token before it reads the body.
 
     Attributes:
         unread: True until the application has read all of it.
@@ -88,7 +88,7 @@ class RequestBody:
         Check the announced length.
 
         Raises:
-            Problem: 413, because it is too large.
+            Problem: 413, it is too large.
         """
         if self._length.isdigit() and int(self._length) > self._max_bytes:
             raise _too_large(self._max_bytes)
@@ -100,13 +100,12 @@ class RequestBody:
 
     async def receive(self) -> Message:
         """
-        Return the next piece or, after the last one, a disconnect message.
-
-        The piece is counted until the response has been sent.
+        Return the next piece or, after the last one, a disconnect message. Pieces stay counted
+        until the response has been sent.
 
         Raises:
-            Problem: 413 if the body is too large, 408 if it is late, or 503 if all bodies together
-                are too large.
+            Problem: 413 if the body is too large, 408 if it is late, or 503 if there is no memory
+                for it.
         """
         message = await self._piece()
         size = len(message.get("body", b""))
@@ -118,8 +117,8 @@ class RequestBody:
         """
         Read and discard the rest, so that the client can read the response.
 
-        Returns False if the rest is too large or late, or if the client waits for the response
-        before it sends more.
+        Returns False if it is too large or late, or if the client sends no more before it has the
+        response.
         """
         if self._expects_continue or (
             self._length.isdigit() and int(self._length) > self._max_bytes
@@ -143,7 +142,6 @@ class RequestBody:
             await self._piece()
 
     def release(self) -> None:
-        """Release the memory."""
         self._memory.release(self._held_bytes)
         self._held_bytes = 0
 
@@ -165,8 +163,6 @@ class RequestBody:
 
 
 class _Exchange:
-    """One request and its response."""
-
     def __init__(self, scope: Scope, body: RequestBody, send: Send, observer: Observer) -> None:
         self._scope = scope
         self._body = body
@@ -178,7 +174,7 @@ class _Exchange:
         self._should_close = False
 
     async def send(self, message: Message) -> None:
-        """Forward a message to the server, splitting the body into pieces of bounded size."""
+        """Forward a message to the server, with the body split into pieces."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._seconds = time.perf_counter() - self._started_at_s
@@ -190,24 +186,23 @@ class _Exchange:
 
     async def _send_pieces(self, message: Message) -> Message:
         """
-        Send all pieces but the last one, and return that one. Before each piece, the client must
-        have read enough of the earlier ones.
+        Send all pieces but the last one, each once the client has read enough of the earlier ones.
+        Return the last one.
         """
         body = message["body"]
         *starts, last = range(0, len(body), SMALL_BYTES)
         for start in starts:
-            # Copy it, since a view would keep the whole body in memory until its last byte is read.
+            # Copy it, because a view would keep the whole body in memory.
             piece = bytes(body[start : start + SMALL_BYTES])
             await self._send({"type": message["type"], "body": piece, "more_body": True})
         return {**message, "body": bytes(body[last:])}
 
     async def fail(self, error: Exception) -> None:
-        """Respond with the error as a problem, or abort a response that has already begun."""
         problem = problem_of(error)
         self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
             raise error  # the server closes the connection, so the client sees a short response
-        # A server that is short of memory or time must not read bodies that it cannot use.
+        # A server without memory or time must not read useless bodies.
         self._should_close = problem.status in (408, 413, 503)
         await problem.response()(self._scope, _no_body, self.send)
 
@@ -227,7 +222,6 @@ class _Exchange:
 
 
 def _values(scope: Scope, name: bytes) -> list[bytes]:
-    """Return the values of all headers with this name."""
     return [value for header, value in scope["headers"] if header == name]
 
 

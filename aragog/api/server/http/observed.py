@@ -1,9 +1,8 @@
 """
-Request metrics, and a sampled access log with one JSON object per line.
+Request metrics and the access log.
 
-Metrics and logs contain the route instead of the requested path. This keeps the number of labels
-small. All responses with status 5xx are logged, and a fraction of the others
-(`serving.access_log_share`).
+Metrics contain the route instead of the requested path, to keep the number of labels small. All
+responses with status 5xx are logged, and a fraction of the others (`serving.access_log_share`).
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class RequestCounts(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics."""
         metric = CounterMetricFamily(
             "aragog_http_requests",
             "Requests by route and status.",
@@ -101,6 +99,5 @@ class Observer:
     def log_failure(
         self, problem: Problem, method: str, route: str, error: Exception | None
     ) -> None:
-        """Log the traceback of an unexpected error."""
         if problem.status == 500:
             log.error("%s %s failed", method, route, exc_info=error)

@@ -46,7 +46,6 @@ class Query:
         return self._values.get(name) or default
 
     def values(self) -> dict[str, str]:
-        """Return all parameters."""
         return dict(self._values)
 
     def required(self, name: str) -> str:
@@ -80,10 +79,9 @@ class Query:
 
 def refuse_cross_site(request: Request) -> None:
     """
-    Refuse a request that a browser sent on behalf of a page on another site.
-
-    Call this for requests with side effects that browsers send without a preflight request: reads
-    that fetch, and forms. Browsers set these headers themselves; other clients send neither.
+    Refuse a request that another site's page made a browser send. Call this for requests with side
+    effects that browsers send without a preflight request, such as reads that fetch, and forms.
+    Only browsers set these headers.
 
     Raises:
         Problem: 403, the request comes from another site.
@@ -101,8 +99,8 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     Return the values by name.
 
     Raises:
-        BadInput: a name is repeated. Choosing one of its values would not be safe. For example, the
-            parameter `for` determines which data may be returned.
+        BadInput: a name is repeated. Choosing one value would be unsafe, for example for the
+            parameter `for`, which limits the returned data.
     """
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -113,15 +111,12 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
 
 
 def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
-    """
-    Refuse a body in which an object repeats a member. Parsers would silently
-    use the last one.
-    """
+    """Refuse a body with repeated members. Parsers would silently use the last one."""
     is_flat = b"\\" not in body and body.count(b"{") == 1
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
-        # Keep numbers as strings. This is fast and does not limit the number of digits.
+        # Numbers stay strings, which is fast and allows any number of digits.
         json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise BadInput("the body is nested too deeply") from error
@@ -131,11 +126,11 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     """
     Return the JSON object in a request's body.
 
-    A browser sends `application/json` to another origin only after a preflight request, which this
-    server refuses. A page of another origin therefore cannot write.
+    Another origin's page cannot write, because browsers send `application/json` to another origin
+    only after a preflight request, which this server refuses.
 
     Args:
-        request: the request. The middleware has limited the size of its body.
+        request: the request, whose body the middleware limits.
         exact: True to keep the digits of numbers (`field_formats.parse`).
 
     Raises:

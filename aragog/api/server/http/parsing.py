@@ -1,5 +1,5 @@
 """
-Parse the requests in a connection's bytes with httptools, and enforce limits.
+Parse a connection's requests with httptools, and enforce limits.
 
 httptools does not limit the size of heads (request line and headers) or trailers, reports trailers
 as headers, and drops the body of a request that asks for an upgrade. `RequestParser` corrects all
@@ -18,7 +18,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class BadRequest(Exception):
-    """The bytes are refused, and nothing after them can be read. `problem` is the reason."""
+    """The bytes are refused because of `problem`. Nothing after them can be read."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -44,18 +44,16 @@ class RequestEvents(Protocol):
 
 class HeadSize:
     """
-    The size of a head that has not arrived completely, or of the framing inside a body.
-
-    The parser does not report where in a chunk a head begins, so there are two bounds on its size.
-    Comparing them is cheaper than adding up the headers, which are only added up if the bounds do
-    not decide.
+    The size of an incomplete head, or of the framing inside a body. The parser does not report
+    where in a chunk (the received bytes) a head begins, so its size is only known within two
+    bounds. The headers are added up only if the bounds do not decide.
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
         min_bytes: total size of the chunks after the one in which the head began. In a body, total
-            size of the chunks since the last one with body data. Those chunks only contain
-            trailers or chunk extensions.
-        max_bytes: the same, including the chunk in which the head began, or 0 if no head has begun.
+            size of the chunks since the last one with body data, which only contain trailers or
+            extensions.
+        max_bytes: the same with the chunk in which the head began, or 0 without a head.
     """
 
     __slots__ = ("_chunk_bytes", "arriving", "max_bytes", "min_bytes")
@@ -72,14 +70,10 @@ class HeadSize:
             self.max_bytes += chunk_bytes
 
     def begin(self) -> None:
-        """Record that a head begins in the current chunk."""
         self.arriving, self.min_bytes, self.max_bytes = True, 0, self._chunk_bytes
 
     def end(self, *, arriving: bool = False) -> None:
-        """
-        Record the end of a head. With `arriving`, the request is complete and
-        another head follows.
-        """
+        """Record the end of a head. If `arriving`, another head follows."""
         self.arriving, self.min_bytes, self.max_bytes = arriving, 0, 0
 
 
@@ -110,12 +104,11 @@ class RequestParser:
         self._upgrades = False
         """True if httptools ends the request after its head."""
         self._is_reparsing = False
-        """True while httptools parses a head again that was already processed."""
+        """True while httptools parses an already processed head again."""
         self._parser = self._new_parser()
 
     @property
     def method(self) -> bytes:
-        """The method of the most recent request."""
         method: bytes = self._parser.get_method()
         return method
 
@@ -127,7 +120,7 @@ class RequestParser:
 
     @property
     def keeps_alive(self) -> bool:
-        """True if the client expects the connection to stay open after the most recent request."""
+        """True if the client wants the connection to stay open after this request."""
         keeps_alive: bool = self._parser.should_keep_alive()
         return keeps_alive
 
@@ -162,9 +155,8 @@ class RequestParser:
         """
         Read the body of a request whose upgrade is ignored, and the data after it (RFC 9110, 7.8).
 
-        A new parser gets a head that only contains the body's framing. httptools accepted that
-        header before, and `_framing` only passes unambiguous ones, so both parsers see the same
-        end.
+        A new parser gets a head that only contains the body's framing. `_framing` only passes
+        unambiguous framing that httptools has accepted, so both parsers see the same end.
         """
         framing = _framing(self.headers)
         end = b"" if self.keeps_alive else b"Connection: close\r\n"
@@ -177,8 +169,8 @@ class RequestParser:
 
     def _new_parser(self) -> HttpRequestParser:
         parser = HttpRequestParser(self)
-        # Requests after the one that closes the connection are ignored, and must not replace its
-        # response with an error.
+        # Later requests than the one that closes the connection are ignored. They must not replace
+        # its response with an error.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
@@ -224,7 +216,7 @@ class RequestParser:
             self._events.on_end()
 
     def _head_refusal(self) -> Problem | None:
-        """Return why the complete head is not accepted, regardless of what it requests."""
+        """Return why the complete head is refused, or None."""
         if self.size.max_bytes > self._max_bytes:
             sizes = (_field_bytes(name, value) for name, value in self.headers)
             if len(self.target) + sum(sizes) > self._max_bytes:
@@ -255,15 +247,11 @@ class RequestParser:
 
 
 def _field_bytes(name: bytes, value: bytes) -> int:
-    """Return the size of a header field as a line."""
     return len(name) + len(value) + 4
 
 
 def _framing(headers: list[tuple[bytes, bytes]]) -> bytes | None:
-    """
-    Return the header line that frames the body; b"" without a body, None if the
-    framing is unusual.
-    """
+    """Return the header line that frames the body, b"" without a body, or None if it is unusual."""
     fields = [(name, value.strip()) for name, value in headers if name in _FRAMING]
     if not fields:
         return b""

@@ -1,8 +1,7 @@
 """
-Read records for responses. Requests that are waiting at the same time share one read.
-
-Passing a call to a thread and back costs as much CPU time as the read itself. Each request in a
-batch has its own result, and a failed one does not affect the others.
+Read records for responses. Requests that arrive together share one read, because passing a call to
+a thread and back costs as much CPU time as a read. Each request has its own result, and a failed
+one does not affect the others.
 """
 
 from __future__ import annotations
@@ -47,9 +46,8 @@ class RecordRead(ThreadCall):
         url: the URL, in any form.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
-        done: called once on the event loop, with the result and how many of its bytes `memory`
-            counts.
-        memory: counts large results. The sender of a result releases its memory.
+        done: called once on the event loop with the result and its number of bytes in `memory`.
+        memory: counts large results, until their sender releases them.
         deadline_s: the deadline, by `time.monotonic`.
     """
 
@@ -89,7 +87,7 @@ class RecordRead(ThreadCall):
         return self._done is None
 
     def settle(self, result: Result) -> None:
-        """Keep the result if there is memory for it. This runs in a thread."""
+        """Keep the result if there is memory for it. Runs in a thread."""
         if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
             if self._memory.take(len(result.data)):
                 self._held_bytes = len(result.data)
@@ -141,7 +139,6 @@ class ReadBatches:
         coding: str | None,
         done: Done,
     ) -> None:
-        """Read a record soon and call `done` with the result or an error."""
         if self._threads.is_full:
             done(Overloaded(), 0)
             return
@@ -152,7 +149,7 @@ class ReadBatches:
 
 
 def read_all(reads: Sequence[RecordRead]) -> None:
-    """Read the records for several requests, with one read of the store per set of fields."""
+    """Read records for several requests, with one read for each set of fields."""
     reads_by_fields: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
         if not read.abandoned:

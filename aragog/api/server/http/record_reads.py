@@ -1,8 +1,4 @@
-"""
-Read records for responses, many at once.
-
-If fields are selected, the facts about the last fetch are passed on without being decoded.
-"""
+"""Read records for responses, many at once."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ class RecordJson(NamedTuple):
 
 
 RecordResult = RecordJson | Exception | None
-"""A record, or None if nothing is stored, or an exception that only affects this URL."""
+"""A record, None if nothing is stored, or an exception that only affects this URL."""
 
 
 def read_records(
@@ -73,7 +69,7 @@ def read_hedged(
             raise
         if isinstance(error, TooManyReads):
             return [error] * len(urls)
-        # Perhaps only one URL is affected, because each file of an SQLite store fails separately.
+        # Perhaps only one URL is affected, because an SQLite store's files fail separately.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_mark_standby(result) for result in results] if standby else results
 

@@ -1,8 +1,6 @@
 """
-The HTTP server (`aragog serve`): uvicorn on one socket, in one process.
-
-SIGTERM starts a drain: readiness becomes 503, current requests are completed, and idle connections
-are closed.
+The HTTP server (`aragog serve`): uvicorn on one socket, in one process. After SIGTERM, readiness
+checks fail, current requests are completed, and idle connections are closed.
 """
 
 from __future__ import annotations
@@ -28,15 +26,13 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 EXTRA_FILES = 1024
-"""How many open files the server needs in addition to its HTTP and Thrift connections."""
+"""How many open files the server needs in addition to its connections."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
     """
-    Return the listening socket, which a server's processes inherit to share its port.
-
-    SO_REUSEPORT is not set, because a second server could then start on the same port unnoticed and
-    receive half of the requests.
+    Return the listening socket, which a server's processes inherit. SO_REUSEPORT is not set,
+    because a second server could then share the port unnoticed and receive half of the requests.
 
     Raises:
         ConfigError: the port is in use or not permitted, tokens are required for this host, or the
@@ -141,7 +137,7 @@ class ApiServer(uvicorn.Server):
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Create a connection's protocol. uvicorn calls this in place of its own protocol class."""
+        """Create a connection's protocol, in place of uvicorn's own."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -153,7 +149,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files (often 1,024) as far as needed and permitted."""
+    """Raise the limit on open files as far as needed and permitted."""
     raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 
@@ -162,7 +158,7 @@ def run(
 ) -> None:
     """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
     allow_connections(settings)
-    # After stopping, uvicorn raises the signal again for the previous handlers.
+    # After stopping, uvicorn raises the signal again for the earlier handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:

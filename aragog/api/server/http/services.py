@@ -1,7 +1,4 @@
-"""
-The services that the API uses in addition to the store. Routes without their
-service return 501.
-"""
+"""The services that the API uses in addition to the store."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """What a server uses in addition to its store, for operations and for other routes."""
+    """What a server uses in addition to its store. Routes without their service return 501."""
 
     embedded: bool = True
     """True if the store responds without waiting for a network."""

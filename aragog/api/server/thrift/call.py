@@ -72,24 +72,24 @@ class Call(ThreadCall):
         self.started_at_s = now_s = time.monotonic()
         super().__init__(now_s + timeout_s)
         self.timeout_s = timeout_s
-        """Maximum duration of the whole call, or of each of its steps."""
+        """Maximum duration of the call, or of each step of a waiting call."""
         self.arguments: Any = None
         """The arguments, or None until they are decoded."""
         self.reply: bytes | Wait = b""
-        """The framed reply, or the wait that the call's thread has requested."""
+        """The framed reply, or the wait that the call needs before its next step."""
         self.outcome = "abandoned"
         """The outcome for metrics and the access log. The call's thread sets it."""
         self.is_answered = False
         self.counted_bytes = 0
         """
-        Number of the frame's bytes that are counted in the server's `requests`. They are released
-        once no thread is using the frame.
+        Number of the frame's bytes in the server's `requests`. They are released once no thread
+        uses the frame.
         """
         self.token: str | None = None
         """The name of the caller's token."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        """Ends the call's wait; None while the call is not waiting."""
+        """Ends the wait; None unless the call is waiting."""
 
     def decode_arguments(self) -> Any:
         """
@@ -112,8 +112,8 @@ class Call(ThreadCall):
 
     def read_deadline_early(self, now_s: float) -> None:
         """
-        Read the deadline of a call that is still waiting for a thread. Large calls keep the default
-        deadline until a thread decodes them.
+        Read the deadline while the call waits for a thread. Large calls keep the default deadline
+        until a thread decodes them.
         """
         if self.arguments is not None or now_s - self.started_at_s < _MIN_WAIT_S:
             return
@@ -122,13 +122,11 @@ class Call(ThreadCall):
                 self.decode_arguments()
 
     def exception_reply(self, reply: WireException) -> bytes:
-        """Return the framed reply with a Thrift exception."""
         return wire.exception_reply(
             self.method.name.encode(), self.sequence_id, reply.field, reply.error
         )
 
     def restart_deadline(self) -> None:
-        """Restart the deadline for the next step of the call."""
         self.deadline_s = time.monotonic() + self.timeout_s
 
     # Called by `CallThreads`
@@ -138,7 +136,6 @@ class Call(ThreadCall):
         return self.is_answered or self.connection.is_closed
 
     def run(self) -> None:
-        """Run the call, or its next step."""
         if self.is_answered:
             return
         try:
@@ -155,7 +152,7 @@ class Call(ThreadCall):
             self.fail_with(error)
 
     def group_filter(self) -> Callable[[Call], bool] | None:
-        """Return a predicate for calls that can share one call to the store with this one."""
+        """Return a predicate for calls that can share a call to the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_offset)
         if rest is None or method.can_batch is None:
             return None
@@ -165,7 +162,7 @@ class Call(ThreadCall):
         return None
 
     def run_with(self, others: Sequence[Call]) -> None:
-        """Run several calls of one method, for little more than the cost of one."""
+        """Run several calls to one method, for little more than the cost of one."""
         started: list[tuple[Call, Any]] = []
         for call in (self, *others):
             try:
@@ -188,11 +185,9 @@ class Call(ThreadCall):
         self.owner.on_deadline(self)
 
     def reply_with(self, value: Any) -> None:
-        """Set the reply to the call's result."""
         self.reply, self.outcome = wire.reply(self.method, self.sequence_id, value), "ok"
 
     def fail_with(self, error: Exception) -> None:
-        """Set the reply to an error."""
         if isinstance(error, wire.TooManyItems):
             error = BadInput(str(error))
         if isinstance(error, wire.BadArguments):
@@ -220,7 +215,7 @@ class ParkedCalls:
     def __init__(self, resume: Callable[[Call], None]) -> None:
         self._on_resume = resume
         self._calls: dict[Connection, Call] = {}
-        """The calls by connection. A connection has one call at a time."""
+        """The calls by connection, which has one call at a time."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -241,19 +236,18 @@ class ParkedCalls:
         wait.condition.add_done_callback(on_wake)
 
     def cancel(self, connection: Connection) -> Call | None:
-        """End and return the waiting call, if any, of a client that has disconnected."""
+        """End and return the waiting call, if any, of a disconnected client."""
         call = self._take(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
         return call
 
     def resume_all(self) -> None:
-        """Run the next step of every call."""
         for call in list(self._calls.values()):
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Run a call's next step. With `timer`, do so only if the call still has this timer."""
+        """Run a call's next step, unless the call no longer has this `timer`."""
         if timer is not None and call.timer is not timer:
             return
         if self._take(call.connection) is not None:

@@ -1,5 +1,5 @@
 """
-One connection. It receives frames and sends replies, for one call at a time.
+One connection, which has one call at a time. A frame is one message.
 
     IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
                                                          ├─more data arrived─▶ QUEUED
@@ -7,9 +7,9 @@ One connection. It receives frames and sends replies, for one call at a time.
 
 The event loop handles one frame of each QUEUED connection per turn.
 
-A client's uncounted memory is at most `SMALL_BYTES` of a frame, one chunk that arrived during its
-call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted as it
-arrives, for all connections together.
+At most `SMALL_BYTES` of a client's frame, one chunk that arrived during its call, and
+`UNCOUNTED_BYTES` of unread replies are not counted. Everything else is counted as it arrives, for
+all connections together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ThriftState(Enum):
     CALLING = auto()
     """Waiting for the reply to its call."""
     QUEUED = auto()
-    """Waiting for its turn, because the client has sent more than one frame."""
+    """Waiting for its turn, after the client has sent more than one frame."""
     BLOCKED = auto()
     """Waiting for the client, which is not reading its replies."""
     CLOSED = auto()
@@ -63,17 +63,11 @@ class ConnectionOwner(Protocol):
         """Return True if the connection's call is waiting for a condition."""
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
-        """
-        Return the reply to a large frame that there is no memory for, or b"" if
-        it is not a call.
-        """
+        """Return the reply to a frame that there is no memory for, or b"" if it is no call."""
 
 
 _BUFFERING_STATES = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
-"""
-States in which the next frame waits for earlier replies, and further data stays in
-the kernel.
-"""
+"""States in which the next frame waits, and further data stays in the kernel."""
 
 
 def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
@@ -96,7 +90,7 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         authorization: the Authorization header with the client's token, or None.
-        half_closed: True if the client sends no more data, so it is waiting for replies or has
+        half_closed: True if the client sends no more data. It is waiting for replies or has
             disconnected.
     """
 
@@ -114,11 +108,10 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         """True while reading is paused."""
         self._since_s = time.monotonic()
-        """When the client last sent data, or began the frame that is still incomplete."""
+        """When the client last sent data, or began its incomplete frame."""
 
     @property
     def is_closed(self) -> bool:
-        """True if the connection is closed."""
         return self._state is ThriftState.CLOSED
 
     @property
@@ -127,7 +120,6 @@ class Connection(asyncio.Protocol):
         return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:
-        """Use this header for later calls."""
         self.authorization = authorization
         self._is_trusted = self._is_trusted or authorization is not None
 
@@ -148,7 +140,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         state = self._state
         if state is ThriftState.IDLE and len(data) <= SMALL_BYTES:
-            # The most common case: one complete frame, which needs no buffer.
+            # Usually, the data is one complete frame and needs no buffer.
             size = int.from_bytes(data[:_LENGTH_BYTES])
             if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
                 self._state = ThriftState.CALLING
@@ -167,13 +159,14 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """
-        Complete the calls of a client that sends no more data.
+        Complete the calls that have arrived. The client sends no more data.
 
         Returns False to close the connection now.
         """
-        # With TLS, asyncio closes the connection regardless of the result and logs a warning.
+        # With TLS, asyncio ignores the result, logs a warning and closes the connection.
         secure = self._transport.get_extra_info("sslcontext") is not None
-        # A client that disconnects looks the same, and its call must not keep others from waiting.
+        # The client may have disconnected, and its call must not take the place of other waiting
+        # calls.
         if secure or self._server.is_waiting(self):
             return False
         self.half_closed = self._state in _BUFFERING_STATES
@@ -185,7 +178,7 @@ class Connection(asyncio.Protocol):
 
         Args:
             data: the framed reply.
-            counted_bytes: number of its bytes counted in `replies`.
+            counted_bytes: number of its bytes in `replies`.
         """
         if self._state is ThriftState.CLOSED:
             self._server.replies.release(counted_bytes)
@@ -202,7 +195,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        """Send no other replies until the client reads this one."""
+        """Send no more replies until the client reads."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
@@ -217,19 +210,17 @@ class Connection(asyncio.Protocol):
             self._queue()
 
     def close_if_idle(self, quiet_s: float) -> None:
-        """Close if no call is running and none has arrived for `quiet_s`."""
+        """Close if there is no call and none has arrived for `quiet_s`."""
         if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
 
     def abort(self) -> None:
-        """Close at once."""
         self._state = ThriftState.CLOSED
         self._buffer.clear()
         if self._transport is not None:
             self._transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow or has been silent for too long."""
         limit_s = self._server.limits_s.get(self._state)
         if limit_s is not None and now_s - self._since_s > limit_s:
             self.abort()
@@ -260,7 +251,6 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _next_frame(self) -> bytes | None:
-        """Return the next frame in the buffer, or None if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _LENGTH_BYTES:
             return None
@@ -277,7 +267,7 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _count_buffer(self) -> bool:
-        """Count the buffer if it is large. Returns False if it exceeds this client's limit."""
+        """Count the buffer if it is large. Returns False if it is too large."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
         added_bytes = size - self._counted_bytes
@@ -292,10 +282,7 @@ class Connection(asyncio.Protocol):
         return True
 
     def _refuse(self) -> None:
-        """
-        Close the connection, after a reply to the incomplete frame if no
-        earlier reply is pending.
-        """
+        """Reply to the incomplete frame, unless an earlier reply is pending, and close."""
         if self._state is ThriftState.RECEIVING:
             self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
         self._close()

@@ -1,4 +1,4 @@
-"""The contract `urlstore.thrift` as Python classes, and its methods by their wire names."""
+"""The contract `urlstore.thrift` as Python classes."""
 
 from __future__ import annotations
 
@@ -47,13 +47,12 @@ class Method:
     run: Callable[[Any], Any]
     """The handler. It takes an argument struct, and returns a value, `EncodedValue` or `Steps`."""
     run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
-    """
-    Handles several calls together and returns a value or an exception for each. None if
-    unsupported.
-    """
+    """Handles several calls together and returns a value or an exception for each, or None."""
     can_batch: Callable[[Mapping[str, Any]], bool] | None = None
-    """Receives the arguments after the URL. Returns True if calls with the same ones can share a
-    call to the store."""
+    """
+    Takes the arguments after the URL. Returns True if calls with equal ones can share a call to the
+    store.
+    """
 
 
 class EncodedValue(bytes):
@@ -99,10 +98,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 
 def session_call(name: bytes) -> bytes | None:
-    """
-    Return `ping` or `authenticate` if this is one of these calls, on any
-    service, or else None.
-    """
+    """Return `ping` or `authenticate` if this is one of these, on any service, or else None."""
     service, colon, call = name.rpartition(b":")
     is_ours = not colon or service in _SERVICES
     return call if is_ours and call.decode("latin-1") in _SESSION_METHODS else None

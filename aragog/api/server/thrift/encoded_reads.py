@@ -1,9 +1,9 @@
 """
-Optimized versions of `get` and `get_many`. They encode Thrift records from stored values.
+Optimized versions of `get` and `get_many`, which encode stored values as Thrift records.
 
-Calls share a read if they select fields and do not request `facts` (data about the last fetch).
-That takes half the CPU time of the generic operation for `get`, and less than half for `getMany`
-(docs/adr/0109). The records are encoded with a template (docs/adr/0126).
+Calls that select fields, but no `facts` (data about the last fetch), share a read. That takes half
+the CPU time of the generic operation for `get`, and less for `getMany` (docs/adr/0109). Records are
+encoded with a template (docs/adr/0126).
 """
 
 from __future__ import annotations
@@ -75,8 +75,6 @@ def check_purpose(value: str | None) -> str | None:
 
 
 class _ReadOptions(NamedTuple):
-    """What a `getMany` call requests from each record."""
-
     fields: tuple[str, ...]
     """Empty for all fields."""
     facts: bool
@@ -85,13 +83,13 @@ class _ReadOptions(NamedTuple):
 
 MAX_REPLY_BYTES = 15_000_000
 """
-Maximum size of the records in one reply. Clients accept 16,384,000 bytes, and the reply may also
-have up to 1,000 results that are LEFT_OUT.
+Maximum size of the records in one reply. Clients accept 16,384,000 bytes, including up to 1,000
+LEFT_OUT results.
 """
 
 
 def facts_of(record: Record) -> dict[str, Any]:
-    """Return the members that a Record has if the caller requests `facts`."""
+    """Return a Record's members for callers that request `facts`."""
     return {
         "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
         "content_bytes": record.content_bytes,
@@ -106,12 +104,12 @@ _BATCH_SIZE = 100
 
 class EncodedReads:
     """
-    Handles the operations `get` and `get_many`, each in a thread.
+    Handles the operations `get` and `get_many`, in threads.
 
     Args:
         store: the store to read.
         read: reads from the store or its standby. If None, `store` is read directly.
-        get: the generic operation, for records with more than fields and facts.
+        get: the generic operation, for requests for more than fields and facts.
     """
 
     def __init__(self, store: UrlStore, read: ReadStore | None, get: Callable[[Any], Any]) -> None:
@@ -140,9 +138,8 @@ class EncodedReads:
     @staticmethod
     def can_batch_get(arguments: Mapping[str, Any]) -> bool:
         """
-        Return True if `get` calls with these arguments, but different URLs, can share a read.
-
-        They can if they select fields and request nothing else.
+        Return True if `get` calls with these arguments but other URLs can share a read, because
+        they select fields and request nothing else.
         """
         options = arguments.get("options")
         has_more = options is not None and (
@@ -151,7 +148,7 @@ class EncodedReads:
         return bool(arguments.get("fields")) and not has_more
 
     def get_batch(self, calls: Sequence[Any]) -> list[Any]:
-        """Return the values or exceptions of several `get` calls that share one read."""
+        """Return values or exceptions for several `get` calls, with one read."""
         try:
             fields = check_names(calls[0].fields)
         except BAD_INPUT as error:
@@ -163,7 +160,7 @@ class EncodedReads:
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
-        """Return, for each normalized URL, the record as the value of `get`, or an exception."""
+        """Return the value of `get`, or an exception, for each normalized URL."""
         try:
             encoded = self._read(
                 lambda store: [
@@ -182,9 +179,8 @@ class EncodedReads:
 
     def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """
-        Return the same as `_values`, with one read per URL.
-
-        Once the total size is too large, the remaining URLs fail.
+        Like `_values`, with one read per URL. Once the total size is too large, the other URLs
+        fail.
         """
         values: list[Any] = []
         size = 0
@@ -229,7 +225,6 @@ class EncodedReads:
         return results
 
     def _results(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
-        """Return a RecordResult for each normalized URL."""
         fields = requested.fields
         if fields and not requested.facts and requested.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
@@ -250,10 +245,7 @@ class EncodedReads:
     def _mark_takedowns(
         self, urls: Sequence[str], results: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
-        """
-        Return the results, with TAKEN_DOWN for each URL that is missing because
-        it was taken down.
-        """
+        """Replace missing results by TAKEN_DOWN if the URL was taken down."""
         return [
             record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
@@ -282,14 +274,13 @@ _LEFT_OUT = record_template.encode_missing(
 
 
 def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
-    """Remove results from the end until `-excess` bytes are removed, and return the rest."""
+    """Remove at least `-excess` bytes of results from the end."""
     while results and excess < 0:
         excess += len(results.pop())
     return results
 
 
 def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
-    """Return the value of one of several `get` calls, or an exception."""
     try:
         return counted_result(_complete_reply(record_template.encode_get(result, fields)))
     except BAD_INPUT as error:
@@ -297,11 +288,7 @@ def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
 
 
 def _affects_all(error: Exception) -> bool:
-    """
-    Return True if the store is not responding at all.
-
-    If files are damaged, other URLs may be readable.
-    """
+    """Return False if the error may only affect some URLs, for example because of damaged files."""
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 
@@ -310,7 +297,7 @@ def _too_large() -> ReadTooLarge:
 
 
 def _complete_reply(reply: EncodedValue) -> EncodedValue:
-    """Return the reply to `get`. Raises BadInput if it is larger than clients accept."""
+    """Return the reply to `get`. Raises BadInput if it is too large for clients."""
     if len(reply) > MAX_REPLY_BYTES:
         raise BadInput(f"fields: have more than {MAX_REPLY_BYTES} bytes in total; select fewer")
     return reply

@@ -1,4 +1,4 @@
-"""Map aragog's errors to Thrift exceptions, using the error table."""
+"""Map aragog's errors to Thrift exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POSITIONS = {
     "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
     "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
 }  # fmt: skip
-"""Each exception's position, which is the same in every `throws` of the contract."""
+"""Each exception's position in every `throws` in the contract."""
 
 
 class Missing(Exception):
@@ -87,7 +87,7 @@ def _retry_after(error: BaseException, kind: ErrorKind) -> dict[str, int]:
 
 
 def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> WireException:
-    """Return the exception for a call that the server cannot handle at the moment."""
+    """Return the exception for a call that the server cannot handle now."""
     return _wire_exception(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 

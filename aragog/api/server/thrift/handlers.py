@@ -1,4 +1,4 @@
-"""The methods of all Thrift services. They decode requests, run operations, encode responses."""
+"""The methods of all Thrift services."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from aragog.errors import BadInput
 
 def services(parts: Parts) -> dict[str, Any]:
     """
-    Return the handlers of all services. Each has a method for each call. The methods run in
-    threads.
+    Return each service's handler, with a method for each call. The methods run in threads.
 
     Args:
         parts: the services that operations use.
@@ -71,7 +70,6 @@ def _encode_response(response: Any, spec: Any) -> Any:
 
 
 def _limit_content(request: ContentRequest) -> ContentRequest:
-    """Limit the content in one reply."""
     limit = MAX_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
     if limit > MAX_CONTENT_BYTES:
         max_bytes = MAX_CONTENT_BYTES

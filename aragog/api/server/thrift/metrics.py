@@ -1,4 +1,4 @@
-"""Metrics of the Thrift server, for Prometheus."""
+"""The Thrift server's metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aragog.observability.prometheus_export import family
 
 class ThriftMetrics(Collector):
     """
-    Exports the server's own counters when it is scraped, at no cost to calls.
+    Exports the server's own counters on request, at no cost to calls.
 
     Args:
         server: the server of this process.
@@ -23,7 +23,6 @@ class ThriftMetrics(Collector):
         self._server = server
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics."""
         server = self._server
         calls = CounterMetricFamily(
             "aragog_thrift_calls",

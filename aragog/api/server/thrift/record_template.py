@@ -1,7 +1,7 @@
 """
-Encode the replies to `get` and `getMany` by filling in one template per record.
+Encode replies to `get` and `getMany` by filling in a template for each record.
 
-With thriftpy2's encoder, the server handles a fifth fewer `getMany` calls (docs/adr/0126).
+thriftpy2's encoder would handle a fifth fewer `getMany` calls (docs/adr/0126).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def encode_results(
     *,
     from_standby: bool = False,
 ) -> list[bytes]:
-    """Return a RecordResult for each record, or `unknown` in place of None."""
+    """Return a RecordResult for each record, and `unknown` for None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
     encoded = []
     for values in records:
@@ -96,7 +96,7 @@ def encode_record(
 def _template_values(
     values: FieldValues, present_values: tuple[bytes | None, ...]
 ) -> tuple[bytes | None, ...]:
-    """Return lengths and values for `_template`. `present_values` contains no None."""
+    """Return lengths and values for `_template`."""
     canonical = values.canonical_url.encode()
     url = canonical if values.url is values.canonical_url else values.url.encode()
     parts: list[bytes | None] = []
@@ -109,10 +109,7 @@ def _template_values(
 
 @lru_cache(maxsize=256)
 def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
-    """
-    Return a template for a Record struct with these fields, to be filled with
-    lengths and values.
-    """
+    """Return a template for a Record struct, to be filled with lengths and values."""
     names = [field.encode() for field in fields]
     name_templates = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
     count = _length(len(fields)).replace(b"%", b"%%")

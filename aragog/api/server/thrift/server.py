@@ -1,9 +1,9 @@
 """
-The Thrift server, with connections on an event loop, calls in threads, deadlines, limits and drain.
+The Thrift server, with connections on an event loop and calls in threads.
 
-Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`). A call that misses
-its deadline gets a reply, but counts as in flight until its thread returns. A waiting call
-(`Steps`) occupies a thread only while it runs a step.
+Short reads from an embedded store (SQLite) run on the event loop (`aragog.api.server.loop_calls`).
+A call that misses its deadline gets a reply, but counts as running until its thread returns. A
+waiting call (`Steps`) occupies a thread only while it runs a step.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ThriftServer:
         settings: limits, deadlines and tokens.
         embedded: True if the store responds without waiting for a network; see `CallThreads`.
         tokens: the tokens in the settings, if shared with the HTTP API.
-        replies: counts data that clients have not read, if shared with the HTTP API.
+        replies: counts unread data, if shared with the HTTP API.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class ThriftServer:
         self.max_frame_bytes = settings.max_body_bytes
         self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
-        """Counts large frames that are arriving or belong to running calls."""
+        """Counts large frames that are arriving or are used by calls."""
         self.replies = replies or MemoryLimit(
             settings.max_response_memory_bytes, "unread responses"
         )
         self.calls: Counter[tuple[str, str]] = Counter()
-        """Number of calls so far, by (method, outcome), for metrics."""
+        """Number of calls so far, by (method, outcome)."""
         self.durations = Histogram(
             "aragog_thrift_call_seconds",
             "Time from the arrival of a call to its reply.",
@@ -96,7 +96,6 @@ class ThriftServer:
         self._listener: Listener | None = None
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Serve on these listening sockets."""
         self._listener = Listener(
             self._connection, self._clients, tls=tls, handshake_s=self._handshake_s
         )
@@ -105,10 +104,9 @@ class ThriftServer:
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
-        Accept no new connections, reply to running and new calls, and close idle connections.
-
-        New calls get Unavailable. If a connection were closed while a call is in transit, the
-        client could not know whether the call was executed.
+        Accept no new connections, reply to running calls, reject new calls as Unavailable, and
+        close idle connections. If a connection were closed while a call is in transit, the client
+        could not know whether the call was executed.
         """
         self._is_draining = True
         listener, self._listener = self._listener, None
@@ -121,7 +119,7 @@ class ThriftServer:
             threads.close()
 
     async def _close_when_idle(self, limit_s: float) -> None:
-        """Close each connection after a short time without calls, and all of them at the limit."""
+        """Close each connection after a short time without calls, and all at the limit."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self._connections:
@@ -133,17 +131,15 @@ class ThriftServer:
 
     @property
     def running_calls(self) -> int:
-        """Number of calls that are running or waiting for a thread, including abandoned ones."""
+        """Number of calls running or waiting for a thread, including abandoned ones."""
         return sum(threads.busy for threads in self._threads.values())
 
     @property
     def waiting_calls(self) -> int:
-        """Number of calls that are waiting without a thread."""
         return len(self._parked_calls)
 
     @property
     def connections(self) -> int:
-        """Number of connected clients."""
         return len(self._connections)
 
     # Called by connections: `connection.ConnectionOwner`
@@ -188,8 +184,8 @@ class ThriftServer:
             connection.abort()
             return
         if head.kind == ONEWAY:
-            # The contract has no oneway methods, and the client would mistake a reply for the
-            # reply to its next call.
+            # The contract has no oneway methods, and the client would take a reply for that to its
+            # next call.
             self.calls["oneway", "refused"] += 1
             connection.send_reply(b"")
             return
@@ -219,7 +215,7 @@ class ThriftServer:
         self._submit(call)
 
     def _release(self, call: Call) -> None:
-        """Release the memory of a call that no thread is using."""
+        """Release a call's memory, once no thread uses it."""
         self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
@@ -227,13 +223,12 @@ class ThriftServer:
         return Connection(self, trusted=not self._tokens.required)
 
     def _submit(self, call: Call) -> None:
-        """Run a call, or its next step, in a thread."""
         self._threads[call.method.pool].submit(call)
 
     # Called by calls: `call.CallOwner`
 
     def on_finish(self, call: Call) -> None:
-        """Send the reply of a call, or let it wait."""
+        """Send a call's reply, or let the call wait."""
         if isinstance(call.reply, Wait):
             self._park(call, call.reply)
             return
@@ -250,7 +245,6 @@ class ThriftServer:
         self._send_reply(call, data, outcome, counted_bytes)
 
     def on_deadline(self, call: Call) -> None:
-        """Reply to a call that missed its deadline."""
         self._send_reply(call, call.exception_reply(too_late()), "DeadlineExceeded")
 
     def _send_reply(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
@@ -266,11 +260,8 @@ class ThriftServer:
 
     def _park(self, call: Call, wait: Wait) -> None:
         """
-        Let a call wait.
-
-        If its client has disconnected, end it. If the server is stopping, resume it now. A client
-        that sends no more data may have disconnected, and its call must not keep others from
-        waiting.
+        Let a call wait. If its client may have disconnected, end it, because it must not take the
+        place of other waiting calls. If the server is stopping, resume it now.
         """
         if call.connection.half_closed:
             call.connection.abort()
@@ -285,7 +276,6 @@ class ThriftServer:
 
 
 def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
-    """Return the threads for each kind of call."""
     counts = {
         Pool.STORE: settings.threads,
         Pool.CONTENT: settings.content_threads,
@@ -308,9 +298,8 @@ def session_reply(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
     """
-    Return the reply to `ping`, `authenticate`, and messages that are not calls.
-
-    `authenticate` sets `connection.authorization`.
+    Return the reply to `ping`, `authenticate` (which sets `connection.authorization`), and messages
+    that are not calls.
     """
     call = session_call(message.name)
     if not wire.is_call(message.kind):

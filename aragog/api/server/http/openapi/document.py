@@ -59,7 +59,7 @@ _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 _OF_CRAWLS = ("delete_crawl",)
-"""Operations that return 501 on a server without crawls, although every server has their pool."""
+"""Operations that return 501 on a server without crawls. The pool shows this for others."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
@@ -155,7 +155,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
-    """Return the entry for a path and method. Several operations may share it."""
+    """Return the entry that a path and method's operations share."""
     operation, route = choices_of_route[0]
     name = _camel("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)
@@ -199,7 +199,7 @@ def _module(operation: AnyOperation[Any, Any]) -> str:
 
 def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
-    Return an operation's parameters, including those that select it on a shared route.
+    Return an operation's parameters, with those that select it on a shared route.
 
     Args:
         choice: the operation and its route.
@@ -214,7 +214,6 @@ def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
 
 
 def _selecting_parameters(choices_of_route: Sequence[Choice]) -> list[dict[str, Any]]:
-    """Return the parameters that select an operation of a route."""
     return [
         _parameter(
             name, f"{default} by default.", type="string",
@@ -237,7 +236,6 @@ _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CO
 
 
 def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
-    """Return the successful responses of a route's operations, by status."""
     operation, route = choices_of_route[0]
     schema = response_schema(operation, route)
     others = [response_schema(*choice) for choice in choices_of_route[1:]]

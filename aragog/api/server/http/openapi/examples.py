@@ -1,9 +1,9 @@
 """
 Examples of requests and responses, for the OpenAPI document and the page at `/docs`.
 
-They are stored in `examples.json` by operation id, in an order in which they can be executed one
-after the other. `python -m tests.api_examples` executes them and writes the responses. A test
-repeats this and compares the responses.
+They are stored in `examples.json` by operation id, in an order in which they can be executed.
+`python -m tests.api_examples` executes them and writes the responses. A test compares these with a
+new run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ class Example:
         return f"{path}?{'&'.join(pairs)}" if pairs else path
 
     def command(self, method: str, path: str) -> str:
-        """Return the request as a curl command."""
         words = ["curl -s"]
         default_method = "GET" if self.body is None else "POST"
         if method != default_method:

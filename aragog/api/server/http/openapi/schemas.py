@@ -36,7 +36,7 @@ NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", Pas
 
 
 def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
-    """Return an operation's options in the path or, for a route without a body, in the query."""
+    """Return an operation's path parameters and, if the route has no body, query parameters."""
     shared = {field.option.shares: field for field in operation.fields if field.option.shares}
     return [
         _parameter(field, route, shared.get(field.http))
@@ -54,7 +54,7 @@ def _in_path(field: OptionField, route: HttpRoute) -> bool:
 def _parameter(
     field: OptionField, route: HttpRoute, shared: OptionField | None = None
 ) -> dict[str, Any]:
-    """Return an option as a parameter, possibly shared with another option."""
+    """Return an option as a parameter, which may set another option as well."""
     schema, text = option_schema(field), field.option.text
     if shared is not None:
         schema = {"type": "string"}
@@ -87,7 +87,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
 
 
 def _forbid_other_members(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a request's schema, with `additionalProperties: false` in each of its objects."""
+    """Return a request's schema, with `additionalProperties: false` in every object."""
     schema = dict(schema)
     if "properties" in schema:
         properties = {
@@ -161,7 +161,7 @@ def response_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[st
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of a type in the form that `json_values.to_json` writes."""
+    """Return the JSON schema of a type, as `json_values.to_json` writes it."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
@@ -187,7 +187,6 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a value that may be missing."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     kind = schema.get("type")
@@ -195,7 +194,7 @@ def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema_of_members(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of a dataclass, from its options or its types."""
+    """Return a dataclass's JSON schema, from its options or types."""
     fields = option_fields(kind)
     if any(field.option.text for field in fields):
         return object_schema(fields)

@@ -1,1 +1,1 @@
-"""The API's HTML pages, with their layout and style, and the reference at `/docs`."""
+"""The API's HTML pages."""

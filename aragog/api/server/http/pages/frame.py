@@ -1,8 +1,8 @@
 """
-The layout of the API's HTML pages, with head, style, navigation bar and main part.
+The layout of the API's HTML pages.
 
-Pages work without scripts and load no other files, because each contains the style. Colors follow
-the user's preference for light or dark, and the layout fits screens from 320 px up.
+Pages work without scripts, contain their styles, follow the user's preference for light or dark
+colors, and fit screens from 320 px up.
 """
 
 from __future__ import annotations

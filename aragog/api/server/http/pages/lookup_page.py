@@ -1,5 +1,5 @@
 """
-The page at `/`, with a form and everything that is known about one URL.
+The page at `/`, which shows everything that is known about a URL.
 
 All text is untrusted, so every value is escaped, and links only lead to this page.
 """
@@ -26,8 +26,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
         url: the URL to show in the form, or "".
         token: the token to show in the form, or "".
         parts: the parts below the form, as HTML.
-        tokens: True if the server requires tokens. The form then asks for one and sends it in its
-            body.
+        tokens: True if the form must ask for a token, which it sends in its body.
     """
     field = (
         '<p><label>Token <input type="password" name="token" autocomplete="off" '
@@ -50,7 +49,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """Return the permanent address of a URL's look-up page, the same for every form of the URL."""
+    """Return the path of a URL's page, which is the same for every form of the URL."""
     place = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
@@ -59,7 +58,7 @@ def address(normalized: str) -> str:
 
 
 def card(pin: PinCard) -> str:
-    """Return the Rich Pin, with picture, title, price and description, their sources and ages."""
+    """Return the Rich Pin (picture, title, price and description) with sources and ages."""
     if pin.empty:
         return ""
     # The viewer's browser loads the picture from the page's site, without a referrer.
@@ -73,7 +72,7 @@ def card(pin: PinCard) -> str:
 
 
 def explanation(explained: Explanation) -> str:
-    """Return the sections of `aragog explain`: robots, slot, queue, store, fields, links."""
+    """Return the sections of `aragog explain`."""
     return "".join(map(_section, explained.sections))
 
 

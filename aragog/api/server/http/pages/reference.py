@@ -1,7 +1,4 @@
-"""
-Render the OpenAPI document as the page at `/docs`, with contents, errors,
-operations and examples.
-"""
+"""Render the OpenAPI document as the page at `/docs`."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ _ERRORS = "#/components/responses/"
 
 
 class _Entry(NamedTuple):
-    """One method of one path."""
-
     method: str
     path: str
     operation: Mapping[str, Any]
@@ -32,7 +27,7 @@ class _Entry(NamedTuple):
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
-    """Return the complete page. Each operation's anchor is its id in the document."""
+    """Return the page. Each operation's anchor is its id in the document."""
     groups = [
         (tag, [entry for entry in _entries(document) if tag["name"] in entry.operation["tags"]])
         for tag in document["tags"]
@@ -83,7 +78,7 @@ def _slug(name: str) -> str:
 
 
 def _errors(document: Mapping[str, Any]) -> str:
-    """Return the table of errors that all operations refer to."""
+    """Return the table of errors that operations link to."""
     rows = [
         (f'<a id="error-{code}"></a>{code}', _text(problem["description"]))
         for name, problem in document["components"]["responses"].items()
@@ -162,14 +157,14 @@ def _example_code(example: Example) -> str:
 
 
 def _block(text: str, label: str) -> str:
-    """Return a block that may be wider than the page and can be scrolled with the keyboard."""
+    """Return a block that can be scrolled, also with the keyboard, if it is wider than the page."""
     if not text:
         return ""
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text)}</pre>'
 
 
 def _responses(operation: Mapping[str, Any]) -> str:
-    """Return successful responses with descriptions, and errors as links to the table."""
+    """Return successful responses with descriptions, and errors as links."""
     successes, errors = [], []
     for status, response in operation["responses"].items():
         if "$ref" in response:
@@ -180,7 +175,6 @@ def _responses(operation: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are HTML, or "" if there are no rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
@@ -194,7 +188,7 @@ def _name(name: str, *, required: bool) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Describe a value's type in words, with its bounds and default."""
+    """Describe a value's type, bounds and default in words."""
     kinds = schema.get("type", "any")
     kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
     text = " or ".join(kinds)
@@ -218,5 +212,4 @@ def _default(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text with names in backticks rendered as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))

@@ -1,10 +1,8 @@
 """
-The change feed over HTTP (`GET /v1/changes`), by long polling or as server-sent events.
-
-A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
-text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
-automatically (Last-Event-ID). A waiting reader occupies a thread only while it polls the feed,
-every half second. The number of waiting readers has its own limit.
+The change feed over HTTP (`GET /v1/changes`), by long polling or as server-sent events. A reader
+sends the last response's cursor with its next request. With `Accept: text/event-stream`, each
+event's id is its cursor, which clients send automatically when they reconnect (Last-Event-ID). A
+waiting reader occupies a thread only while it polls the feed, every half second.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class ChangesApi:
     Args:
         calls: runs store calls.
         operations: runs the reads that wait for a change.
-        max_readers: how many readers may wait at the same time. Others get 503.
+        max_readers: how many readers may wait at the same time. More get status 503.
         sleep: waits between two reads of the feed.
     """
 
@@ -61,14 +59,14 @@ class ChangesApi:
         self._sleep = sleep
         self._readers = 0
         self.draining = False
-        """True while the server is stopping, so that polls return and streams end."""
+        """True while the server is stopping. Polls then return, and streams end."""
 
     async def respond(self, request: Request) -> Response:
         """Respond to `GET /v1/changes` with JSON within `wait_ms`, or with an event stream."""
         query = _changes_request(request)
         if self._readers >= self._max_readers:
             raise unavailable("too many readers of the change feed")
-        # Count the reader before any wait, so that simultaneous readers are all counted.
+        # Count the reader before any await, so that simultaneous readers are all counted.
         with ExitStack() as reading:
             reading.enter_context(self._count_reader())
             if "text/event-stream" not in request.headers.get("accept", ""):
@@ -112,7 +110,7 @@ class ChangesApi:
 
 
 class _Stream(StreamingResponse):
-    """An event stream that closes `reading` when it ends, even if it never began."""
+    """An event stream that closes `reading` at its end, even if it never began."""
 
     def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
         super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
@@ -124,7 +122,6 @@ class _Stream(StreamingResponse):
 
 
 def _changes_request(request: Request) -> ChangesRequest:
-    """Parse a request's parameters. Raises BadInput if they are invalid."""
     parameters = Query(request).values()
     refuse_unknown(parameters, _PARAMETERS, "unknown query parameter")
     query: ChangesRequest = validate_options(from_query(ChangesRequest, parameters))

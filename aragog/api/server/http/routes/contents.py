@@ -12,8 +12,7 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import current_tag
 
-# Fetched HTML comes from this server's origin, so a browser must not run it as a page of this
-# server.
+# The browser sees fetched HTML as coming from this server's origin, so it must not run it.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -23,7 +22,7 @@ _SINGLE_RANGE = re.compile(
     r"(?:([0-9]{1,18})[ \t]*-(?:[ \t]*([0-9]{1,18}))?|-[ \t]*([0-9]{1,18}))[ \t,]*",
     re.ASCII | re.IGNORECASE,
 )
-"""Allows blanks between the parts, and the empty elements of a list (RFC 9110, 5.6.1.2)."""
+"""Allows blanks between parts, and empty list elements (RFC 9110, 5.6.1.2)."""
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
@@ -51,11 +50,11 @@ def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
     Return the start and end (exclusive) of the requested range in a body of `length` bytes.
 
-    Returns None if the complete body must be sent, because there is no header, it uses another
-    unit, it has several ranges, or it is invalid.
+    Returns None if the complete body must be sent: without a header, or if it is invalid, uses
+    another unit, or has several ranges.
 
     Raises:
-        Problem: 416, because the range starts after the end of the body.
+        Problem: 416, the range starts after the end of the body.
     """
     match = _SINGLE_RANGE.fullmatch(header or "")
     if match is None:

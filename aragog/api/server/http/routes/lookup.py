@@ -1,8 +1,7 @@
 """
-The look-up page at `/`, an HTML page with everything that is known about one URL.
-
-It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms that are
-sent to other sites. If tokens are configured, the form sends the token in its body, never in a URL.
+The look-up page at `/`, which shows everything that is known about a URL. The
+Content-Security-Policy forbids scripts, frames, and forms that are sent to other sites. Tokens are
+sent in the form's body, never in a URL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HTTP routes for operations. They parse requests, run operations and build responses."""
+"""HTTP routes for operations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ class OperationRoutes:
         self._unsent = unsent
 
     def endpoint(self, choices: Sequence[Choice]) -> Endpoint:
-        """Return the request handler of a route."""
         return partial(self._answer, choices, _query_names(choices))
 
     async def _answer(
@@ -63,7 +62,7 @@ class OperationRoutes:
         parameters = Query(request).values()
         refuse_unknown(parameters, known_names, "unknown query parameter")
         operation, route = _choose(choices, parameters)
-        # The scope of the route's first operation was checked already.
+        # The scope for the route's first operation was already checked.
         if operation.required_scope != choices[0][0].required_scope:
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.required_scope, counts=False)
@@ -100,12 +99,11 @@ class OperationRoutes:
     ) -> Any:
         """
         Run an operation in its pool's threads, within their deadline, and return its result.
-
-        Content is counted in `held` before it is read, because other requests read content at the
-        same time. It stays counted while the result is waiting for the event loop.
+        Content is counted in `held` before it is read, and while the result waits for the event
+        loop.
 
         Raises:
-            Problem: 503, because there is no memory for it.
+            Problem: 503, there is no memory for the content.
             BadInput: an option is invalid.
             Overloaded, TimeoutError: see `StoreCalls`.
         """
@@ -124,7 +122,6 @@ class OperationRoutes:
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
         parameters: dict[str, str],
     ) -> Any:  # fmt: skip
-        """Parse the operation's request from an HTTP request."""
         members: dict[str, Any] = dict(request.path_params)
         if route.has_body:
             members |= await self._body(operation, route, request)
@@ -148,7 +145,7 @@ class OperationRoutes:
         return body
 
     async def _records(self, operation_request: Any) -> Response:
-        """Return a batch of records. This is an optimized version of the operation `get_many`."""
+        """Return a batch of records; an optimized version of the operation `get_many`."""
         request_options, read = validate_options(operation_request), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
@@ -171,7 +168,6 @@ class OperationRoutes:
         operation_request: Any,
         result: Any,
     ) -> Response:
-        """Return an operation's result as an HTTP response."""
         if result is None and operation.response_type is not type(None):
             raise Problem(404, route.missing)
         if result is None or route.status == 204:
@@ -193,7 +189,6 @@ class OperationRoutes:
 
 
 def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
-    """Return the query parameters that any operation of a route accepts."""
     names: set[str] = set()
     for operation, route in choices:
         own_names = route.in_query if route.has_body else [field.http for field in operation.fields]
@@ -202,14 +197,14 @@ def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
 
 
 def _with_trace(operation_request: Any, context: str) -> Any:
-    """Let a request that enqueues join its call's trace, unless it has its own traceparent."""
+    """Let a request that enqueues join the call's trace, unless it has its own traceparent."""
     if getattr(operation_request, HEADER, None) != "" or read(context) is None:
         return operation_request
     return replace(operation_request, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
-    """Return the record with its age, or a 404 problem with the age's members."""
+    """Return the record with its age, or a 404 problem with the age."""
     body = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
@@ -219,9 +214,8 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
 
 def _choose(choices: Sequence[Choice], parameters: dict[str, str]) -> Choice:
     """
-    Return the operation that the query selects.
-
-    Parameters that do nothing but select it are removed from `parameters`.
+    Return the operation that the query selects, and remove parameters from `parameters` that have
+    no other effect.
     """
     for name, default in choices[0][1].selects.items():
         value = parameters.pop(name, "") or default

@@ -1,7 +1,4 @@
-"""
-Routes about the server: index, docs, OpenAPI, liveness, readiness, metrics,
-published documents.
-"""
+"""Routes about the server: index, documents, liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -44,10 +41,11 @@ class Status:
         self._calls = calls
         self._metrics = metrics
         self.draining = False
-        """True while the server is stopping. Readiness is then 503, so no new requests arrive."""
+        """
+        True while the server is stopping. Readiness checks then fail, so no new requests arrive.
+        """
 
     async def index(self, _request: Request) -> Response:
-        """Respond to `GET /` from API clients with the list of paths."""
         return json_response(
             {
                 "name": "aragog",
@@ -61,15 +59,13 @@ class Status:
         )
 
     async def docs(self, _request: Request) -> Response:
-        """Respond to `GET /docs` with the OpenAPI document as a self-contained HTML page."""
         return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
-        """Respond to `GET /openapi.json` with the OpenAPI document."""
         return Response(_OPENAPI, media_type="application/json")
 
     async def health(self, _request: Request) -> Response:
-        """Respond to `GET /healthz`, which shows that the process responds."""
+        """Respond to `GET /healthz`: the process is alive."""
         return json_response({"status": "alive"})
 
     async def ready(self, _request: Request) -> Response:
@@ -83,7 +79,6 @@ class Status:
         return json_response({"status": "ready"})
 
     async def metrics(self, _request: Request) -> Response:
-        """Respond to `GET /metrics` with metrics in the Prometheus text format."""
         text = await self._calls.metrics(self._metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
 
@@ -100,7 +95,7 @@ def _docs() -> str:
 
 class PublishedRoutes:
     """
-    Returns the documents that are published about the crawler, without requiring a token.
+    Returns the published documents about the crawler, without a token.
 
     Args:
         publication: has the files.
