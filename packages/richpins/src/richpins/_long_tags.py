@@ -30,8 +30,8 @@ MAX_ATTRIBUTES = 2_000
 _LONG_BODY_BYTES = 262_144
 """
 In bodies of at least this size, quoted values that contain `>` are inspected too. Smaller bodies
-are only searched for a stretch without any `>`. They are too small for the hidden attributes to
-slow down the parser much: it takes at most 1.3 s.
+are only searched for a stretch without any `>`. What else they
+may hide is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
