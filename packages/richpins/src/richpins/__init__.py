@@ -4,11 +4,12 @@ Extract typed facts from a web page's bytes, without network, storage or setting
     page = read(body, url="https://example.com/soup", content_type="text/html")
     page.pin.recipe.total_minutes, page.links, page.markdown
 
-`read` returns a `Page`. The names exported here are public. So are the following modules, for
-programs that need only part of a page or store what they extract:
+`read` returns a `Page`. The names exported here are public, as are these modules, for programs that
+need only part of a page or store what they extract:
 
 - `document` parses a page once for all other modules; `documents` also handles PDF and plain text;
-- `extraction` returns the typed metadata (`RichPin`) of a parsed page, `provenance` its sources;
+- `extraction` returns the typed metadata (`RichPin`) of a parsed page, `provenance` each value's
+  source;
 - `rich_pins` converts that record and its fields to JSON, `field_types` has the types of the
   fields, `page_types` has one module per page type;
 - `links`, `canonical_evidence` and `robots_meta` read the page's anchors, its canonical URL
@@ -17,7 +18,7 @@ programs that need only part of a page or store what they extract:
 - `compared_text` and `text_sketch` detect near-duplicate pages, `fingerprint` finds them among
   many;
 - `selectors` reads values by CSS and XPath (XPath needs `richpins[xpath]`), `items` reads many
-  typed records from a page, and `guesses` suggests rules for them from a few examples;
+  typed records from a page, and `guesses` suggests rules for them from example pages;
 - `encodings` implements the encodings of the web.
 
 Names load on first use: `import richpins` alone loads no parser.

@@ -10,7 +10,7 @@ from richpins.encodings import labels
 from urlspelling import MAX_URL_CHARS, InvalidUrl, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
-"""Longer references contain data and are not URLs."""
+"""Longer references are data, not URLs."""
 
 _WHITESPACE = " \t\n\f\r"
 _NOT_FETCHED = (
@@ -39,8 +39,8 @@ class LinkResolver:
     Resolves a page's references.
 
     `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
-    URL. `encoding` is the page's encoding: browsers use it instead of UTF-8 for the letters in a
-    query, and sites expect that (URL Standard, "query state"). Paths are always UTF-8.
+    URL. `encoding` is the page's encoding: like browsers, the resolver encodes the letters in a
+    query with it (URL Standard, "query state"). Paths are always UTF-8.
     """
 
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
@@ -63,10 +63,10 @@ class LinkResolver:
 
     def _resolve(self, href: str) -> str | None:
         """
-        Resolve a plain reference from the normalized form of an earlier one with the same prefix.
+        Resolve a plain reference.
 
-        Only the first reference with a prefix is normalized. For later ones, concatenating strings
-        takes a tenth of the time.
+        Only the first reference with a given prefix is normalized. Concatenating strings for later
+        ones takes a tenth of the time.
         """
         match = _PLAIN_REFERENCE.fullmatch(href)
         if match is None or len(href) > MAX_HREF_CHARS:

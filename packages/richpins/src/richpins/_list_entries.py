@@ -1,7 +1,7 @@
 """
 Distinguish a page's subject from list entries, such as the products in a category.
 
-Entries have the same markup as a subject, but the page's URL and title are not theirs.
+Entries have the same markup as a subject, but not the page's URL and title.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ _MAX_EXAMINED = 200
 
 
 def words(name: str) -> set[str]:
-    """Return the lowercase words of a name."""
     return set(_WORD.findall(name.lower()))
 
 
 def item_name_words(node: Node) -> set[str]:
-    """Return the words of an item's name or headline."""
     return words(text(node.first("name", "headline")) or "")
 
 
@@ -42,7 +40,6 @@ def find_page_addresses(sources: Sources) -> set[str]:
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
-    """Return True if an item declares one of the page's URLs."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _without_scheme(address.id or "" if isinstance(address, Node) else str(address))

@@ -21,22 +21,25 @@ TOKEN = re.compile(
 """A comment, an element that contains only text, or a tag (group 1) and its name (group 2)."""
 
 MAX_TAG_BYTES = 65_536
-"""Only longer tags are inspected. A tag may contain one long value, but not too many attributes."""
+"""
+Shorter tags are not inspected. A long tag may be one long value, but may not have too many
+attributes.
+"""
 MAX_ATTRIBUTES = 2_000
 
 _LONG_BODY_BYTES = 262_144
 """
 In bodies of at least this size, quoted values that contain `>` are inspected too. Smaller bodies
-are only searched for a stretch without any `>`. Attributes hidden from that search take so many
-bytes that a smaller body has few of them and is parsed within 1.3 s.
+are only searched for a stretch without any `>`. What else they
+may hide is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value with a `>`, which may hide the length of its tag."""
+"""A quoted value with a `>`, which may make its tag look shorter."""
 
 
 def has_long_tag(body: bytes) -> bool:
-    """Return True if `has_too_many_attributes` is true for a tag. Fast for most bodies."""
+    """Return True if `has_too_many_attributes` is true for some tag. Fast for most bodies."""
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
     return any(has_too_many_attributes(tag[0]) for tag in TOKEN.findall(body))
@@ -78,10 +81,10 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    The function samples one position in each KiB; after one that is certainly outside any tag, it
-    continues at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
-    samples, apart from those in long values. A sample takes 2 µs, and all samples take a fifth of
-    the time of a search for quoted values.
+    The function samples one position in each KiB. After a position that is certainly outside any
+    tag, it continues at the next multiple of 8 KiB. A tag of that size covers at least 56
+    consecutive samples, not counting those in long values. A sample takes 2 µs; all of them take a
+    fifth of the time that a search for quoted values would.
     """
     run = run_before_value = 0
     for may_be_in_tag, is_in_value in _samples(body):

@@ -5,14 +5,14 @@ The tree builder of the HTML Standard (13.2.6) walks its stack of open elements 
 reopens formatting elements that were not closed. Measured with lexbor: 100,000 nested `<div>` take
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
 
-Most pages pass unchanged, after a count in C: up to 30,000 tags are parsed within 1.5 s, however
-they nest, and each tag may reopen the formatting elements that are not closed at once, at most
-three equal ones. On other pages, formatting tags that are not closed at once are removed, then
-elements that nest too deep. Browsers limit the depth as well (Chrome at 512).
+Most pages pass unchanged, because counting their tags (in C) shows that they are harmless: up to
+30,000 tags are parsed within 1.5 s, however they nest. Each tag may reopen the formatting elements
+that were not closed immediately, at most three equal ones. On other pages, such formatting tags are
+removed, then elements that nest too deep. Browsers limit the depth as well (Chrome at 512).
 
 `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It closes an element only if
-the standard certainly closes it, so the parser's tree is never deeper than `_Stack` reports, except
-for the few elements that a table or a formatting element adds.
+the standard certainly does, so the parser's tree is never deeper than `_Stack` reports, except for
+a few elements added by tables and formatting elements.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _VOID = _tag_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
     "source track wbr html head body frameset"
 )
-"""These elements enter the stack at most once."""
+"""These elements are opened at most once."""
 _SPECIAL = _tag_names(
     "address applet article aside blockquote body button caption center colgroup dd details dialog "
     "dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header "
@@ -129,7 +129,7 @@ class _Stack:
         self.steps = 0
 
     def start(self, name: bytes, tag: bytes) -> bool:
-        """Open an element. Return False if it would nest too deep and must be removed."""
+        """Return False instead of opening an element that would nest too deep."""
         if name in _VOID:
             return True
         if self._in_svg:
@@ -211,7 +211,7 @@ MAX_TAGS = 250_000
 MAX_BODY_BYTES = 16_777_216
 
 _MAX_UNCHECKED_TAGS = 30_000
-"""With fewer tags than this, any nesting is parsed within 1.5 s. 99% of real pages have fewer."""
+"""With fewer tags, any nesting is parsed within 1.5 s. 99% of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
 """
 Maximum product of open formatting elements and other tags. The parser may create that many
@@ -222,16 +222,16 @@ _MAX_EQUAL_TAGS = 3
 _NAMES = b"|".join(FORMATTING)
 _ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++)|)*+)?"
 """
-Matches attributes only where regex and tokenizer must agree on the end of the tag: quotes after
-`=`, no `<` or `>`.
+Matches attributes only where regex and tokenizer must agree on the tag's end: with quotes only
+after `=`, and without `<` or `>`.
 """
 _FORMATTING_TAG = re.compile(
     rb"<(?=[bcefistuBCEFISTU][\s>/imotIMOT])(?i:" + _NAMES + rb")"
     rb"(?:" + _ATTRIBUTES + rb">|(?=[\s>/]))"
 )
 """
-A whole formatting tag, or only its name if its end is uncertain. The first two letters are tested
-first, because most tags are not formatting tags.
+A whole formatting tag, or only its name if its end is uncertain. For speed, the first two letters
+are tested first: most tags are not formatting tags.
 """
 _CLOSED_ELEMENT = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
@@ -252,8 +252,7 @@ _ANY_FORMATTING = re.compile(
 
 def limit_markup(body: bytes, problems: list[str]) -> bytes:
     """
-    Return `body` (UTF-8) in a form that is safe to parse; add a description of each removal to
-    `problems`.
+    Return `body` (UTF-8) in a form that is safe to parse; describe each removal in `problems`.
 
     Costs a tenth of the parsing time on ordinary pages, and linear time on any page.
     """
@@ -287,7 +286,7 @@ def _reopens_few(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
-    Counts like `_may_reopen` in half the time. It assumes that a tag ends at the first `>`, which
+    Takes half the time of `_may_reopen`, because it assumes that a tag ends at the first `>`. That
     is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
     starts = _TAG_START_AUTOMATON.find_matches_as_indexes(body)
@@ -313,7 +312,7 @@ _WHOLE_TAG = re.compile(rb"<[a-z]+" + _ATTRIBUTES + rb">")
 _MAX_FORMATTING_BYTES = 1_000
 _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _TAG_STARTS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
-"""The starts of formatting tags, those without attributes first."""
+"""The starts of formatting tags; those without attributes come first."""
 _FIRST_UPPERCASE = len(_TAG_STARTS)
 """Index of the first string that ends with a capital letter. The letters after it do not matter."""
 _TAG_STARTS += sorted(
@@ -328,7 +327,7 @@ _TAG_START_AUTOMATON = BytesAhoCorasick(_TAG_STARTS, implementation=Implementati
 
 def _max_reopened(formatting_tags: list[bytes]) -> int:
     """
-    Return the maximum number of these tags that the tree builder reopens at once.
+    Return how many of these tags the tree builder reopens at once, at most.
 
     It reopens at most three equal tags, because it drops the earliest ones (13.2.4.3, "Noah's Ark
     clause").

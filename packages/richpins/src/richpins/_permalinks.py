@@ -27,7 +27,6 @@ _BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
 
 
 def is_mark(text: str) -> bool:
-    """Return True if the text is a single permalink mark."""
     return text.strip().strip(_INVISIBLE).strip() in _MARKS
 
 
@@ -35,8 +34,8 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     """
     Return True if a link with this text, target and class is a permalink.
 
-    Its target must be a fragment. In addition, either its text is a permalink mark, or it has a
-    class that permalinks use and its text has no letters or is a label such as `Link to this
+    Its target must be a fragment. In addition, its text must be a permalink mark. If the link has a
+    permalink class, any text without letters will do, and so will a label such as `Link to this
     heading`.
     """
     if "#" not in href or len(text) > _MAX_CHARS:
@@ -57,7 +56,7 @@ def without_trailing_mark(text: str) -> str:
 
 def heading_text(node: Any) -> str:
     """
-    Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
+    Return the text of a heading (a node of lexbor's tree) on one line, without permalinks.
 
     A mark that is the whole heading is kept.
     """

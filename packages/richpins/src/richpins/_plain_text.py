@@ -45,7 +45,7 @@ HIDDEN_ELEMENTS = "script,style,template,noscript"
 _GAP_ELEMENTS = f"{HIDDEN_ELEMENTS},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _ADJACENT_TAGS = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""Words in adjacent elements are separate, because style sheets often add a gap."""
+"""Words in adjacent elements are separate words, because style sheets often add a gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
@@ -69,7 +69,6 @@ def lines(text: str) -> list[str]:
 
 
 def displayed_text(element: LexborNode) -> str:
-    """Return an element's text on one line, without its scripts, styles and templates."""
     if element.css_first(HIDDEN_ELEMENTS) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
@@ -105,12 +104,12 @@ def text_without(
     element: LexborNode, omitted_selector: str, gap: str = " ", max_chars: int | None = None
 ) -> str:
     """
-    Return an element's text without the elements that match the selector `omitted_selector`.
+    Return an element's text without the elements that match `omitted_selector`.
 
     Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
-    is cut out of the whole text, because removing elements from a copy of the tree takes three
-    times as long. If the same text also occurs earlier, it is cut there, so the gap may be at the
-    wrong place. Text after `max_chars` may be missing.
+    is cut out of the whole text; removing elements from a copy of the tree would take three times
+    as long. If the same text also occurs earlier, that occurrence is cut instead. Text after
+    `max_chars` may be missing.
     """
     text, position, parts = element.text(separator=" "), 0, []
     remaining = len(text) if max_chars is None else max_chars

@@ -1,8 +1,8 @@
 """
 Read the text of an element that shows a price.
 
-Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), so that the text alone does not
-show whether `5` and `99` are one number, and put former prices and unit prices in the same element.
+Pages put cents in an element of their own (`<b>5</b><sup>99</sup>`). The text alone does not show
+that `5` and `99` are one number. The element may also contain other prices.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
-    """Return the text without other prices in the element, and with raised cents as decimals."""
+    """Return the text without other prices, and with raised cents as its decimals."""
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text

@@ -1,11 +1,11 @@
 """
 Decide what a page is about: its type, and the items that describe its subject.
 
-A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
-type, position, number of properties, and whether the item has the page's URL or title. Repetitions
-of the subject, and items of the same type in other syntaxes, are additional sources.
+Pages declare many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
+type, position, number of properties, and whether it has the page's URL or title. Repetitions of the
+subject, and items of its type in other syntaxes, are further sources.
 
-A page whose subject has no page type (an event, a person, or the page itself) has the type `page`.
+If the subject is anything else (an event, a person, or the page itself), the type is `page`, and
 `types` contains the item's type.
 """
 
@@ -104,7 +104,7 @@ def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
-    """Return True if another item comes first, such as a trip before its places."""
+    """Return True if another item comes first, as a trip comes before its places."""
     other = next(_uncommon_items(sources), None)
     return (
         other is not None and other.position != node.position and not other.is_a(_page_type_names())
@@ -163,8 +163,8 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then the only items of its type in
-    other syntaxes, whatever their names.
+    Return `chosen` and its repetitions, most trusted first, then the items in other syntaxes that
+    are the only ones of this type there, whatever their names.
     """
     name = item_name_words(chosen)
     repetitions, single_items = [chosen], []
@@ -223,7 +223,7 @@ def _uncommon_items(sources: Sources) -> Iterator[Node]:
 
 def _is_top_level_item(node: Node) -> bool:
     """
-    Return False for a property of a missing item, such as a review without its product.
+    Return False for a property without its item, such as a review without its product.
 
     The HTML Standard (5.2.3) does not count it as a top-level item.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from selectolax.lexbor import LexborHTMLParser
 
 _WITHOUT_EVENTS = 1
-"""lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: no code listens to this tree's events."""
+"""lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: nothing listens to the tree's events."""
 
 
 def parse_tree(markup: bytes) -> LexborHTMLParser:

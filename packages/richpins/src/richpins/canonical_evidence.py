@@ -19,7 +19,7 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""Maximum candidates of each kind. If a page has more canonical URLs, none counts."""
+"""Maximum candidates of each kind. If a page declares more canonical URLs, none counts."""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -84,8 +84,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
     Parse a refresh into its delay in whole seconds and its target as written, or return None.
 
     The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
-    declarative refresh steps" (4.2.5.3): the fraction of a delay is ignored; `;`, `,` or white
-    space separates the parts; `url=` is optional; a quoted URL ends at the next such quote.
+    declarative refresh steps" (4.2.5.3).
     """
     match = _REFRESH_TIME.match(content)
     if not match:

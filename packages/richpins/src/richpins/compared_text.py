@@ -3,8 +3,8 @@ Extract the text used to compare a page with others.
 
 It consists of the title and the words in `<main>`, or in the body if there is no `<main>`, without
 navigation, headers, footers, asides and forms. A form with most of the text is kept, because
-ASP.NET wraps each page in one. Link text is included, because lists consist of links. `main_text`
-omits lists, and its extra may not be installed.
+ASP.NET wraps each page in one. Unlike in `main_text`, link text is included, because lists consist
+of links.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from richpins.text_sketch import MAX_CHARS, sketch_of
 
 FORM = "form"
 MAX_FORMS = 5
-"""Maximum number of forms checked to see if one contains most of a page's text."""
+"""Maximum number of forms checked for most of a page's text."""
 
 
 def sketch(page: Document) -> str:
@@ -27,7 +27,7 @@ def sketch(page: Document) -> str:
 
 
 def compared_text(page: Document) -> str:
-    """Return the compared text. The order of a few words may differ (`text_without`)."""
+    """Return the compared text. A few words may be out of order (`text_without`)."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MAX_CHARS]}"
     return _text_without(page, ())
@@ -60,6 +60,5 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
 
 
 def _is_mostly_a_form(main: LexborNode) -> bool:
-    """True if one of the first forms has more than half of the text."""
     total_chars = len(main.text())
     return any(2 * len(form.text()) > total_chars for form in main.css(FORM)[:MAX_FORMS])

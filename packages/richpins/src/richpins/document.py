@@ -44,7 +44,6 @@ class Document:
     """One parsed page. It cannot be serialized, because it contains the parser's tree."""
 
     url: str
-    """The page's URL, as passed to `parse`."""
     base_url: str
     """The base for relative URLs: `<base href>` if present, else `url`."""
     encoding: str
@@ -68,27 +67,26 @@ class Document:
     banners: frozenset[str]
     """The texts in `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
-    """The contents of the JSON-LD script elements, as written."""
     html_attributes: Attributes
     resolver: LinkResolver
     problems: tuple[str, ...] = ()
     """Descriptions of what was cut off or could not be read."""
     text: str | None = None
-    """The whole text of a document that is not HTML, or None for HTML."""
+    """The whole text of a document that is not HTML; None for HTML."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """Return the content for the first of `names` (name, property or itemprop) that has any."""
+        """Return the content of the first of `names` (name, property or itemprop) that has any."""
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
-        """Resolve `href` to an absolute, normalized URL; return None if it is not http(s)."""
+        """Resolve `href` to an absolute, normalized URL; None if it is not http(s)."""
         return self.resolver.resolve(href)
 
 
 def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
     """
-    Parse `body` once and read the facts in its head.
+    Parse `body` once and read its head.
 
     `body` must already be decoded from its content encodings. `url` is the base for relative URLs.
     `content_type` is the header as sent. `agent` is the crawler's product token: `<meta
@@ -105,7 +103,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 
 class _Head:
-    """The elements of a tree that describe the page, in document order, collected by one query."""
+    """The elements that describe a page, in document order, from one query of its tree."""
 
     def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
         self.tree = tree
@@ -208,7 +206,7 @@ def _read_head(
 
 
 def normalize_space(text: str) -> str:
-    """Return `text` with each run of white space replaced by one space, and none at either end."""
+    """Return `text` with single spaces, and none at either end."""
     return " ".join(text.split())
 
 

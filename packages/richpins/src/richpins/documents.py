@@ -1,9 +1,9 @@
 """
 Parse documents other than HTML: the title, language and text of plain text and PDF files.
 
-`parse` returns the same `Document` for every type. Documents other than HTML have no elements,
-links or structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf). A
-hostile PDF can use much time and memory, which the caller must limit, but it cannot execute code.
+`parse` returns a `Document` for every type. Documents other than HTML have no elements, links or
+structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf). A hostile PDF
+cannot execute code, but the caller must limit the time and memory that it uses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is read; enough for about 200 pages of a report."""
 _MAX_TITLE = 200
 _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
-"""Minimum number of words and fraction of letters for detecting a text's language."""
+"""A text's language is detected only if it has this many words and this fraction of letters."""
 _MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # Matches only from the first space of a run; otherwise, each would search to the end of the line.
@@ -62,16 +62,16 @@ class _ParsedText:
 
 
 def is_read(content_type: str | None) -> bool:
-    """Return True if `parse` reads bodies of this type. Other bodies are ignored."""
+    """Return True if `parse` reads bodies of this type."""
     return is_html(content_type) or _media_type(content_type) in (PDF, PLAIN)
 
 
 def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
     """
-    Return the document of a body. HTML is read by `document.parse`, PDF and plain text as text.
+    Return the document in a body.
 
-    For a body of another type, only facts from its URL are available. Problems are reported in
-    `Document.problems`. An encrypted or unreadable PDF has no text.
+    For types other than HTML, PDF and plain text, only facts from the URL are available. An
+    encrypted or unreadable PDF has no text; see `Document.problems`.
     """
     if read := _READERS.get(_detect_media_type(body, content_type)):
         return _to_document(read(body, content_type), url=url, agent=agent)
@@ -131,7 +131,7 @@ def _read_pdf(body: bytes, _content_type: str | None) -> _ParsedText:
 
 
 def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
-    """Return each page's text, up to the limits. The text of an unreadable page is empty."""
+    """Return each page's text, up to the limits; empty for an unreadable page."""
     texts: list[str] = []
     chars, unreadable, started_s = 0, 0, time.thread_time()
     try:

@@ -1,5 +1,5 @@
 """
-Exceptions of this package. Bad pages never raise one; see their `problems`.
+Exceptions of this package. Bad pages never raise one; they list `problems`.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command

@@ -4,10 +4,10 @@ Extract typed metadata from a page, with the provenance of each value. No I/O.
     pin = extract(body, url)
     pin.type, pin.title, pin.recipe.total_minutes, pin.provenance["recipe.total_minutes"]
 
-`structured_data` reads markup and meta elements into one graph of items. `_subject` decides what
-the page is about. `page_types` has one module per page type, which reads the items with the parsers
-in `values`, and uses `visible_text` for values that the markup lacks. `page_facts` reads the facts
-of any page: title, image, authors, dates. RULES.md describes the rules.
+`structured_data` reads markup and meta elements into one graph of items. `_subject` decides which
+of them the page is about. `page_types` reads these with the parsers in `values`, and uses
+`visible_text` for values that the markup lacks. `page_facts` reads what any page may have: title,
+image, authors, dates. RULES.md describes the rules.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _read_subject(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
 
 
 def _visible_authors(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
-    """Yield the authors in the visible text, unless the page type shows reviewers there."""
+    """Yield the authors in the visible text, unless names there are reviewers'."""
     if page_type is None or page_type.credits_authors:
         yield from chain(
             bylines.bylines(sources),
@@ -128,7 +128,7 @@ def _visible_pictures(
 
 
 def _enclosing_articles(sources: Sources, nodes: list[Node]) -> list[Node]:
-    """Return the article that contains the subject, unless the article is the subject."""
+    """Return the article around the subject, unless the subject is that article."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
     articles = [node for node in sources.graph.find_nodes(article.TYPES) if node.all("author")]

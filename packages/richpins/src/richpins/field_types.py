@@ -37,7 +37,7 @@ class FieldType:
     item: FieldType | None = None
     """The item type of a `list` or `map`."""
     members: Mapping[str, FieldType] = field(default_factory=dict)
-    """The types of a `record`'s members. Each member may be absent."""
+    """The types of a `record`'s members. Each member may be missing."""
 
     @property
     def has_decimals(self) -> bool:
@@ -75,10 +75,10 @@ def extracted_types() -> Mapping[str, FieldType]:
 
 def type_of(hint: Any) -> FieldType:
     """
-    Return the JSON type to which `rich_pins.plain` converts a value with this annotation.
+    Return the JSON type to which `rich_pins` converts a value with this annotation.
 
     Raises:
-        TypeError: `to_json_value` does not support such values.
+        TypeError: such values are not supported.
     """
     if scalar := _SCALARS.get(hint):
         return scalar

@@ -1,4 +1,4 @@
-"""Extract a page's anchors as absolute, normalized URLs without duplicates, in document order."""
+"""Extract a page's anchors as absolute, normalized URLs, each once, in document order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from richpins.document import Document, normalize_space
 from richpins.structured_data.words import AREA
 
 MAX_TEXT_CHARS = 200
-"""An anchor's text is truncated to this length; 99% of real texts have under 120 characters."""
+"""Longer anchor texts are truncated; 99% of real ones have under 120 characters."""
 
 MAX_TOTAL_CHARS = 1_048_576
 """Maximum total characters of a page's URLs; a thousand real URLs have about 100,000."""
 
 _MAX_TEXT_PER_BODY = 2
-"""Maximum text read, as a multiple of the page's length; nested anchors repeat their text."""
+"""Maximum text read, as a multiple of the page's length: nested anchors repeat their text."""
 
 _RELS = ("nofollow", "ugc", "sponsored")
 
@@ -31,7 +31,7 @@ class Link(NamedTuple):
     text: str = ""
     """The first non-empty text, title, label or image alt text of its anchors."""
     nofollow: bool = False
-    """This field and the next two are True only if every anchor to the URL has the value."""
+    """This field and the next two are True only if that is true of every anchor to the URL."""
     ugc: bool = False
     sponsored: bool = False
 

@@ -2,8 +2,7 @@
 Find the main text of a page, as plain text or Markdown. No I/O; needs the extra `text`.
 
 The main text is an article, a recipe or a documentation page without menus, teasers and comments.
-The library trafilatura selects the elements; this package writes their text from the page's own
-tree.
+trafilatura selects the elements; richpins writes their text from the page's own tree.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
 
 TRAFILATURA = "trafilatura"
 TEXT_VERSION = 10
-"""Incremented when the library is called differently or the output format changes."""
+"""Incremented when trafilatura is called differently or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9
-"""If a smaller fraction of the library's text is in the page's tree, the text came from JSON-LD."""
+"""If a smaller fraction of trafilatura's text is in the page's tree, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
-Texts with fewer letters are compared with the result of trafilatura's other mode, which tries two
-more algorithms and takes 50% more time. If the other result is this many times longer, it is used,
-because the fast mode may have missed the article.
+Shorter texts (in letters) are compared with the result of trafilatura's other mode, which tries two
+more algorithms and takes 50% more time. If that result is this many times longer, it is used: the
+fast mode may have missed the article.
 """
 _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])
 
@@ -42,8 +41,7 @@ def is_html(content_type: str | None) -> bool:
 
 def finder_version() -> str:
     """
-    Return a version such as `trafilatura 2.1.0/2`; it changes whenever a page may yield different
-    text.
+    Return a version such as `trafilatura 2.1.0/2`. It changes whenever texts may change.
 
     Raises:
         MissingExtra: the extra `text` is not installed.
@@ -55,9 +53,9 @@ def finder_version() -> str:
 
 def find(page: Document, form: str) -> str:
     """
-    Return a page's main text in one of `FORMS`; empty if it has no text.
+    Return a page's main text in one of `FORMS`; possibly empty.
 
-    For documents other than HTML, both forms contain the whole text, and no extra is needed.
+    For documents other than HTML, that is the whole text, and no extra is needed.
 
     Raises:
         MissingExtra: the extra `text` is not installed.

@@ -28,7 +28,7 @@ from urlspelling.canonical import Decision, Redirect, decide
 
 class Page:
     """
-    The facts of one page. Not thread-safe while a fact is computed for the first time.
+    The facts of one page. Not thread-safe while a fact is first computed.
 
     It keeps the parsed tree in memory, about ten times the size of the body. To save memory, keep
     only `pin` and `links`.
@@ -36,7 +36,7 @@ class Page:
 
     def __init__(self, parsed: Document) -> None:
         self.document = parsed
-        """The parsed page: its tree, encoding, elements of the head, and the body in UTF-8."""
+        """The parsed page: its tree, encoding, head, and its body in UTF-8."""
 
     @cached_property
     def pin(self) -> RichPin:
@@ -56,12 +56,12 @@ class Page:
 
     @property
     def provenance(self) -> dict[str, Provenance]:
-        """Where each field of the pin was found (syntax and position), by field name."""
+        """The source of each field of the pin (syntax and position), by field name."""
         return dict(self.pin.provenance)
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """The page's link targets, absolute, normalized and without duplicates; at most 1,000."""
+        """The page's links as absolute, normalized URLs without duplicates; at most 1,000."""
         return links.extract(self.document)
 
     @cached_property
@@ -84,13 +84,13 @@ class Page:
         """
         A sketch for near-duplicate detection: `are_near_same(one.sketch, other.sketch)`.
 
-        It has 88 characters, or none if the text is too short to compare.
+        It has 88 characters; none if the text is too short to compare.
         """
         return sketch(self.document)
 
     @property
     def fingerprint(self) -> str:
-        """64 bits in 16 hex digits, to find near duplicates among many pages (`fingerprint`)."""
+        """A 64-bit fingerprint in hex, to find near duplicates among many pages (`fingerprint`)."""
         return fingerprint_of(self.sketch)
 
     @property
@@ -110,7 +110,7 @@ class Page:
         Decide the page's canonical URL from its declarations and the fetch.
 
         Args:
-            requested_url: the URL that was requested, if redirects led from it to the page's URL.
+            requested_url: the URL from which redirects led to the page's URL, if any.
             status: the response's status; the tags of an error page are ignored.
             redirects: the hops from `requested_url`, in order.
             headers: the response's headers, for `Link: <…>; rel=canonical`.
@@ -131,8 +131,7 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
     """
     Parse a page and return its facts. Bad markup never raises.
 
-    Takes 0.4 ms for a page of 57 KB with 185 links, then 1.0 ms for its pin and 0.4 ms for its
-    links.
+    For a page of 57 KB with 185 links, parsing takes 0.4 ms, its pin 1.0 ms and its links 0.4 ms.
 
     >>> body = (
     ...     b'<title>Leek Soup</title><a href="/stew">Stew</a><script type="application/ld+json">'
@@ -145,16 +144,15 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
     ['https://pot.example/stew']
 
     Args:
-        body: without its content encoding (gzip, br). Long bodies are cut off, which `problems`
-            reports.
+        body: without its content encoding (gzip, br). Long bodies are cut off; see `problems`.
         url: the page's URL after redirects, and the base for relative URLs.
-        content_type: the header as sent. Plain text and PDF (the extra `pdf`) have a title, a
-            language and a text; other types are not read.
+        content_type: the header as sent. Plain text and PDF (needs the extra `pdf`) have a title, a
+            language and a text. Other types are not read.
         agent: the product token of a crawler, to read directives such as `<meta name=examplebot>`.
             Without one, `document.robots` has only the directives for all crawlers.
 
     Raises:
-        TypeError: the body is a str. Pass bytes; this function determines the encoding.
+        TypeError: the body is a str. Pass bytes; `read` determines the encoding.
     """
     if not isinstance(body, bytes | bytearray | memoryview):
         raise TypeError("body: must be the bytes of the page as they were sent, not a str")

@@ -1,4 +1,4 @@
-"""Record the source of each value, conflicting values, and dropped values."""
+"""Record each value's source, conflicting values, and dropped values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     or html.
     """
     where: str
-    """Its position, such as `json-ld[0].offers[0].price`, `meta[12]` or `h1`."""
+    """Its position in the page, such as `json-ld[0].offers[0].price`, `meta[12]` or `h1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,11 @@ class Ledger:
         expected: str = "a value",
     ) -> T | None:
         """
-        Return the first candidate that `read` accepts. Later candidates that differ become
-        conflicts.
+        Return the first candidate that `read` accepts. Later, different ones become conflicts.
 
-        A value for which `read` returns None is not what is `expected`, and is dropped. The
-        `fallback` candidates are expensive to find; they are read only if no other candidate is
-        accepted. Candidates after the chosen one are read only when `Alternatives` is read.
+        A value for which `read` returns None is dropped, because it is not what is `expected`. The
+        `fallback` candidates are expensive to find, so they are read only if no other is accepted.
+        Candidates after the chosen one are read only when `Alternatives` is.
         """
         for group in (candidates, fallback):
             iterator = iter(group)
@@ -162,7 +161,7 @@ class Ledger:
         return None
 
     def drop(self, field: str, candidate: Candidate, reason: str) -> None:
-        """Record a value that is valid but too uncertain to return, with the reason."""
+        """Record a value that is valid but too uncertain to return."""
         if self._dropped_left:
             excerpt = str(candidate.value)[:_MAX_EXCERPT_CHARS]
             dropped = Dropped(field, excerpt, candidate.syntax, candidate.where, reason)
@@ -173,7 +172,7 @@ class Ledger:
         """
         Return the values not chosen so far, and remove them from this ledger.
 
-        They refer to the page and keep all of it in memory.
+        They keep the whole page in memory.
         """
         events, self._events = self._events, []
         return Alternatives(events)

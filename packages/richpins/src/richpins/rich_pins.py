@@ -1,4 +1,4 @@
-"""The Rich Pin of a page, and its conversion to JSON fields for storage."""
+"""A page's Rich Pin, and its conversion to JSON fields for storage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when pages may yield different fields than those stored."""
+"""Incremented when pages may yield other fields than before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class RichPin:
     Typed metadata of one page. Values that the page does not contain are None or empty, never
     guessed.
 
-    Facts common to all pages are attributes of this class. Those of the page's type are in
-    `details`, which is also the attribute named after the type: `pin.recipe` is the recipe of a
-    recipe page, and None on any other page.
+    What all pages have are attributes of this class. What only the page's type has is in `details`.
+    This record is also the attribute named after the type: `pin.recipe` is the recipe of a recipe
+    page, and None on any other page.
     """
 
     type: str
@@ -53,26 +53,25 @@ class RichPin:
     keywords: tuple[str, ...] = ()
     icon_url: str | None = None
     oembed_url: str | None = None
-    """The URL of the page's oEmbed response."""
     app_links: Mapping[str, str] = field(default_factory=dict)
     """URLs of the site's app in app stores, with the keys `ios` and `android`."""
     details: Any = None
     """The record of the page's type, such as `page_types.recipe.Recipe`, if it has one."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
-    """The source of each field, by field name, such as `recipe.yields`."""
+    """The source of each field, by names such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
-    """Descriptions of the parts of the page that could not be read."""
+    """What could not be read in the page."""
     extractor_version: int = EXTRACTOR_VERSION
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Valid values of fields from less trusted sources, computed on first access."""
+        """Valid values from less trusted sources, computed on first access."""
         return self.alternatives.conflicts
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """Invalid or uncertain values with reasons, computed on first access."""
+        """Invalid or uncertain values, with reasons, computed on first access."""
         return self.alternatives.dropped
 
     @property
@@ -82,7 +81,7 @@ class RichPin:
 
     def __getattr__(self, name: str) -> Any:
         """
-        Return `details` if `name` is the page's type, or None if it is another page type.
+        Return `details` if `name` is the page's type; None if it is another page type.
 
         Raises:
             AttributeError: `name` is not a page type.
@@ -104,10 +103,10 @@ PAGE_FIELDS = (
 
 def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
     """
-    Return the fields of a pin by name (`page.title`, `product.price`), and the source of each.
+    Return a pin's fields by name (`page.title`, `product.price`), and the source of each.
 
-    Fields without a value are omitted. Values are JSON in UTF-8 with sorted keys, so equal values
-    have equal bytes. Decimals are strings; dates and times are ISO 8601.
+    Fields without a value are omitted. Values are JSON in UTF-8; with sorted keys, so that equal
+    values have equal bytes. Decimals are strings; dates and times are ISO 8601.
     """
     fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
     for name in PAGE_FIELDS:

@@ -1,7 +1,7 @@
 """
 Parse a page's robots directives from its meta elements and X-Robots-Tag headers.
 
-Directives from both sources are combined, and the strictest applies, as Google documents it
+Directives from both sources are combined; the strictest applies, as Google documents
 (developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for other
 agents are ignored; directives for `*` or without an agent apply.
 """
@@ -34,7 +34,7 @@ _AGENTS_FOR_ALL = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """The uses that a page forbids. A use is allowed unless it is True here."""
+    """The uses that a page forbids. True forbids a use."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -47,11 +47,11 @@ class PageRobots:
     """True if the page must not be used to train models (an informal convention)."""
     noimageai: bool = False
     max_snippet: int | None = None
-    """Characters of text that may be shown; -1 means any number, None means not specified."""
+    """Characters of text that may be shown: -1 for any number, None if not specified."""
     max_image_preview: str | None = None
     """The largest preview that may be shown: `none`, `standard` or `large`."""
     max_video_preview: int | None = None
-    """Seconds of video that may be shown; -1 means any number."""
+    """Seconds of video that may be shown: -1 for any number."""
     unavailable_after: str | None = None
     """The date, as written, after which the page should no longer be shown."""
     sources: tuple[str, ...] = ()
@@ -106,10 +106,10 @@ def combine(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return the time of an `unavailable_after` date in ms since the epoch, or None if unreadable.
+    Return an `unavailable_after` date in ms since the epoch, or None if unreadable.
 
-    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC; one without a time
-    means the end of that day.
+    Google reads RFC 822, RFC 850 and ISO 8601. Without a zone, the date is in UTC; without a time,
+    it means the end of that day.
     """
     if not text:
         return None
@@ -134,13 +134,13 @@ _DATE_CHARS = len("2026-01-31")
 _WEEKDAY = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""The weekday in a date, because the comma after it would end the directive."""
+"""The weekday before a date, because the comma after it would end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """RFC 850 dates: `25-Jun-10`."""
 
 
 def _earlier(first: str | None, other: str | None) -> str | None:
-    """Return the earlier of two dates. A readable date takes precedence over an unreadable one."""
+    """Return the earlier date. A readable date takes precedence over an unreadable one."""
     dates = [text for text in (first, other) if text]
     return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 
@@ -150,7 +150,7 @@ def _split_by_agent(value: str) -> list[tuple[str, str]]:
     Split a header's value into (agent, directives) pairs.
 
     Colons also occur in `max-snippet: 5` and in times, so a word before a colon is an agent only if
-    it is not a directive. An agent applies to the directives that follow it.
+    it is not a directive. An agent applies to the directives after it.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -209,7 +209,6 @@ def _smaller_preview(first: str | None, other: str | None) -> str | None:
 
 
 def _smaller_limit(first: int | None, other: int | None) -> int | None:
-    """Return the smaller limit; -1 means no limit."""
     if first is None or other is None:
         return other if first is None else first
     return max(first, other) if min(first, other) < 0 else min(first, other)

@@ -1,5 +1,5 @@
 """
-Read values from a page with CSS selectors and XPath; the rules are strings. No I/O.
+Read values from a page by rules with CSS selectors or XPath. No I/O.
 
     css:.price_color::text            the first non-empty text of a matching element
     css:#product_gallery img::link    its `href` or `src`, absolute
@@ -35,7 +35,7 @@ _PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
 
 
 class Selectable(Protocol):
-    """What a rule searches: a page, or one of its elements."""
+    """What a rule searches: a page or one of its elements."""
 
     def css(self, selector: str) -> list[LexborNode]:
         """Return the elements in document order. Raises ValueError for an invalid selector."""
@@ -48,24 +48,21 @@ class Selectable(Protocol):
 
 
 class SelectedPage:
-    """A page with one tree for CSS and one for XPath. The tree for XPath is built on first use."""
+    """A page with one tree for CSS and one for XPath, built on first use."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
     def css(self, selector: str) -> list[LexborNode]:
-        """Return the elements in document order. Raises ValueError for an invalid selector."""
         try:
             return self.document.tree.css(selector)
         except Exception as error:
             raise ValueError(str(error) or "is not a CSS selector") from error
 
     def xpath(self, expression: str) -> Any:
-        """Return an expression's value. Raises ValueError if it cannot be computed."""
         return evaluate(expression, self._lxml)
 
     def link(self, href: str) -> str | None:
-        """Normalize a URL of the page; return None if it is not http(s)."""
         return self.document.resolve(href)
 
     @cached_property
@@ -206,7 +203,7 @@ def value_type(rule: str) -> FieldType:
 
 
 def _xpath_type(expression: str) -> FieldType:
-    """Return the type of an expression's value on an empty page. XPath 1.0 is statically typed."""
+    """Return the type of an expression's value on an empty page: XPath 1.0 is statically typed."""
     etree = _etree()
     try:
         value = _compile(expression)(etree.ElementTree(etree.Element("html")))

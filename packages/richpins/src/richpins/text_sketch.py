@@ -1,14 +1,13 @@
 """
 Compute an 88-character sketch of a text, for near-duplicate detection.
 
-Similarity is the Dice coefficient of two texts' word pairs. Their sketches suffice to estimate it.
-The pairs are hashed into 64 bins, and one byte of each bin's smallest hash is kept (one permutation
-hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW 2010). The standard
-error is 0.04 at a coefficient of 0.9.
+The similarity of two texts is the Dice coefficient of their word pairs. Sketches suffice to
+estimate it. The pairs are hashed into 64 bins, and one byte of each bin's smallest hash is kept
+(one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW
+2010). The standard error is 0.04 at a coefficient of 0.9.
 
-Pairs whose first word begins with certain letters take precedence in their bins. A text of more
-than about 900 words has enough such pairs, so the others, which would take most of the time, are
-not hashed.
+Pairs whose first word begins with certain letters take precedence in their bins. More than about
+900 words contain enough such pairs. The others are then not hashed, which saves most of the time.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from zlib import crc32
 MIN_SIMILARITY = 0.9
 """Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
 MIN_WORDS = 30
-"""Shorter texts have no sketch, because all pages filled by scripts contain the same few words."""
+"""Shorter texts have no sketch: all pages filled in by scripts contain the same few words."""
 MAX_WORDS, MAX_CHARS = 5_000, 40_000
 """
-Later text is ignored. With 1,000 words, menus made twice as many different pages look like near
-duplicates.
+Later text is ignored. With only 1,000 words, menus made twice as many different pages look like
+near duplicates.
 """
 _BINS = 64
 _EMPTY = 0
@@ -36,11 +35,11 @@ _MIN_PREFERRED_PAIRS = 256
 _PREFERRED_PAIR = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
-"""A third of all pairs, chosen by the first byte of a word or the last byte of its first letter."""
+"""A third of all pairs, chosen by a word's first byte or the last byte of its first letter."""
 # In scripts without spaces between words, each letter counts as a word.
 _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 _UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
-"""The first bytes of letters in those scripts, and in some others."""
+"""The first bytes of letters in those scripts (and in some others)."""
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _UNSPACED_LEADS)
 _PUNCTUATION = "’‘“”–—…•·«»©¶§→\u00a0"
 _BLANKS = bytes(
@@ -67,7 +66,7 @@ def sketch_of(text: str) -> str:
 
 
 def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
-    """Return the smallest hash in each bin. The lowest bits of a hash are the index of its bin."""
+    """Return the smallest hash in each bin. A hash's lowest bits are the index of its bin."""
     hashes = [_NO_HASH] * _BINS
     for code in map(crc32, pairs):
         if code < hashes[code & 63]:  # noqa: PLR1730 - min() takes twice as long
@@ -76,7 +75,7 @@ def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _words(text: str) -> list[bytes]:
-    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters; this is faster."""
+    """Return a text's words as UTF-8. For speed, rare non-ASCII marks count as letters."""
     if not text.isascii():
         for mark in _PUNCTUATION:
             text = text.replace(mark, " ")

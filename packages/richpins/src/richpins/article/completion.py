@@ -1,17 +1,17 @@
 """
 Complete a mostly missing main text from the element that contains the page's article.
 
-An extractor sometimes returns only one paragraph or one box of an article. All paragraphs of the
-article are kept if the page has exactly one element for its article or main part, if that element
-contains the extracted text, and if its paragraphs have at least twice as many letters as that text.
+An extractor sometimes returns only one paragraph or box of an article. If the page has exactly one
+element for its article or main part, and that element contains the extracted text, all of its
+paragraphs are kept if they have at least twice as many letters.
 
-On other pages the element is found by its paragraphs (`richpins.article.container`). The element's
-paragraphs are kept if about half of them or more were missed, and if they have 1.5 times as many
-letters as the extracted text.
+On other pages, the element is found by its paragraphs (`richpins.article.container`). They are kept
+if about half of them or more were missed, and if they have 1.5 times as many letters as the
+extracted text.
 
-Individual paragraphs that were missed between others are kept on all pages, if they are running
-text or children of that element. Boxes that are nested deeper are often advertisements. Lines of
-code in `div` elements of their own are kept, too.
+Single paragraphs missed between others are kept on all pages, if they are running text or children
+of that element. Deeper boxes are often advertisements. Lines of code in separate `div` elements are
+kept, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ARTICLE_PATHS = (
     "//main | //*[@role='main']",
 )
 """
-Paths to an article's element, most specific first. A path is used only if it matches exactly one.
+Paths to an article's element, most specific first. A path is used only if it has exactly one match.
 """
 _MIN_LETTERS_INSIDE, _MIN_GROWTH = 0.8, 2.0
 _MIN_MISSED, _MIN_GROWTH_OF_CONTAINER = 0.45, 1.5
@@ -64,7 +64,7 @@ def _complete_from(article: Any, page: PageTexts, blocks: list[TextBlock]) -> bo
 
 
 def complete_from_container(container: Container, blocks: list[TextBlock]) -> bool:
-    """Keep all paragraphs of a container if most were missed; return True if so."""
+    """Do the same for a container's paragraphs."""
     letters = _letters([block for block in blocks if block.is_kept])
     total = _letters(container.paragraphs)
     missed = _letters([block for block in container.paragraphs if not block.is_kept])
@@ -87,7 +87,7 @@ def fill_gaps(container: Container, blocks: list[TextBlock]) -> None:
 
 
 def fill_lines(container: Container, blocks: list[TextBlock]) -> None:
-    """Keep runs of missed lines without links that are children of a container, such as code."""
+    """Keep runs of missed lines, such as code: children of a container without links."""
     kept = [block.number for block in blocks if block.is_kept and not container.distance(block)]
     if not kept:
         return

@@ -1,9 +1,8 @@
 """
-Compose the output tree from the selected text in the page's own tree.
+Compose the output tree from the selected parts of the page's own tree.
 
-Headings, lists, tables, code and links come from the page. The output uses the element names that
-`richpins.article.writing` supports: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
-`quote`, `hi`, `del`, `ref`, `graphic`, `lb`, `p` and `div`.
+The output uses the element names that `richpins.article.writing` supports: `head`, `list`, `item`,
+`table`, `row`, `cell`, `code`, `quote`, `hi`, `del`, `ref`, `graphic`, `lb`, `p` and `div`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _STYLES = {
 _DELETED = frozenset({"del", "s", "strike"})
 _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
-"""Cells with more blocks than this are part of the page's layout."""
+"""Table cells with more blocks are part of the page's layout."""
 _MAX_SPAN = 100
 _MIN_ROWS = 2
 _TRANSPARENT = frozenset({"picture", "noscript"})
@@ -43,7 +42,7 @@ def compose(page: PageTexts, images: Sequence[ArticleImage] = ()) -> Any:
 class _Composer:
     def __init__(self, page: PageTexts, images: Sequence[ArticleImage]) -> None:
         self._live: set[Any] = set()
-        """Elements that contain anything kept."""
+        """Elements that contain anything kept, including images."""
         for piece in page.pieces:
             if piece.kept:
                 _add_with_ancestors(self._live, piece.holder)
@@ -71,7 +70,7 @@ class _Composer:
         return body
 
     def _fill(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Write the kept content of an element; `link` is the target of a link around it."""
+        """Write an element's kept content; `link` is the target of a link around it."""
         if source in self._texts:
             _add_text(target, source.text)
         for child in source:
@@ -109,7 +108,6 @@ class _Composer:
             self._fill_leaf(child, etree.SubElement(target, "p"), link, depth)
 
     def _add_flat(self, element: Any, target: Any) -> None:
-        """Write the kept text of an element as one block."""
         block = etree.SubElement(target, "p")
         for event, descendant in etree.iterwalk(element, events=("start", "end")):
             if event == "start" and descendant in self._texts:
@@ -118,14 +116,14 @@ class _Composer:
                 _add_text(block, f"{descendant.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Fill a block. A link around it moves inside, if the block contains no other links."""
+        """Fill a block. A link around it moves inside, unless the block contains other links."""
         if link is not None and not self._has_block(source):
             self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
         else:
             self._fill(source, target, link, depth)
 
     def _has_block(self, element: Any) -> bool:
-        """Return True if an element contains blocks that are partly kept."""
+        """Return True if an element contains partly kept blocks."""
         return any(e.tag not in INLINE and e.tag not in _NO_BLOCKS for e in self._inside(element))
 
     def _inside(self, element: Any) -> Iterator[Any]:
@@ -222,7 +220,7 @@ class _Composer:
     ) -> None:
         """
         Write the cells into their columns. `row_spans` maps a column to the number of rows that a
-        cell still occupies.
+        cell above still occupies.
         """
         column = 0
         for cell in [*cells, None]:
@@ -261,7 +259,7 @@ def _is_part_of_layout(cell: Any) -> bool:
 
 
 def _add_border(target: Any) -> None:
-    """Add an empty block that separates the text before it from the text after it."""
+    """Add an empty block to separate the text before it from the text after it."""
     etree.SubElement(target, "div")
 
 

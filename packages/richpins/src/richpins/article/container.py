@@ -1,8 +1,8 @@
 """
 Find the element around an article's paragraphs by counting the letters in long paragraphs.
 
-The letters of a long paragraph are added to the element around it, half of them to the next outer
-element, and so on, as in Arc90's Readability. The element with the most letters is the container.
+As in Arc90's Readability, the element around a long paragraph scores the number of its letters, the
+next outer element half of it, and so on. The element with the highest score is the container.
 Comments, teasers, lists and captions do not count.
 """
 
@@ -21,14 +21,14 @@ _MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
-"""A paragraph's letters are added to at most this many elements around it."""
+"""A paragraph's letters count for at most this many elements around it."""
 _MIN_LINE_BREAKS = 2
-"""An element with this many line breaks contains several paragraphs itself."""
+"""An element with this many line breaks contains several paragraphs."""
 _MAX_CLIMB = 4
 _EXCLUDED_TAGS = frozenset(
     {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dl", "dialog"}
 )
-"""Includes lists, because their long entries are gallery captions, comments or teasers."""
+"""Includes lists, because long list entries are gallery captions, comments or teasers."""
 _EXCLUDED_NAMES = re.compile(
     r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal|pop-?up|popmake",
@@ -54,9 +54,8 @@ class Container:
 
     def distance(self, block: TextBlock) -> int:
         """
-        Return how many levels above the element its common ancestor with a block is.
-
-        The result is 0 if the block is inside the element.
+        Return how many levels above the element its common ancestor with a block is: 0 if it
+        contains the block.
         """
         return self.levels[next(e for e in _chain(block.pieces[0].holder) if e in self.levels)]
 
@@ -69,10 +68,10 @@ def find_container(
     under_any_name: bool = False,
 ) -> Container | None:
     """
-    Return the container of a page's article; None if the page has no long paragraphs.
+    Return the container of a page's article; None without long paragraphs.
 
     With `anywhere`, paragraphs in comments, asides and the like count as well. With
-    `under_any_name`, the names of elements matter only for comments, because some pages are
+    `under_any_name`, an element's name matters only if it means comments, because some pages are
     entirely in an element called `sidebar` or `share`.
     """
     texts_only = (block for block in blocks if texts.kinds[block.number] != "heading")
@@ -93,7 +92,6 @@ def find_container(
 
 
 def _around(block: TextBlock, known_mixed: dict[Any, bool]) -> Iterator[Any]:
-    """Yield the elements that get letters from a paragraph, innermost first."""
     paragraph = paragraph_of(block)
     holders = (each for each in _chain(paragraph.getparent()) if each.tag not in INLINE)
     if paragraph not in known_mixed:
@@ -116,12 +114,11 @@ def _has_paragraphs(element: Any) -> bool:
 
 
 def paragraph_of(block: TextBlock) -> Any:
-    """Return the innermost element that is not inline around a block's text."""
+    """Return the innermost element around a block's text that is not inline."""
     return next(each for each in _chain(block.pieces[0].holder) if each.tag not in INLINE)
 
 
 def _chain(element: Any) -> Iterator[Any]:
-    """Yield an element and all elements around it."""
     while element is not None:
         yield element
         element = element.getparent()
@@ -135,8 +132,8 @@ def long_paragraphs(
     """
     Return the long blocks of running text.
 
-    `known_apart` caches which elements are in parts that are not running text. If it is None, all
-    parts of the page count as running text. `names` matches the names of the parts that do not.
+    `known_apart` caches which elements are in parts that are not running text; with None, all parts
+    of the page count as running text. `names` matches the names of such parts.
     """
     return [
         block
@@ -151,7 +148,7 @@ def long_paragraphs(
 
 
 def _is_hypertext(block: TextBlock) -> bool:
-    """Return True for several sentences with individual phrases as links."""
+    """Return True for several sentences in which individual phrases are links."""
     links = sum(piece.holder.tag == "a" and not piece.is_tail for piece in block.pieces)
     return links >= _MIN_LINKS and len(_SENTENCE_END.findall(block.text)) >= _MIN_SENTENCES
 
@@ -170,7 +167,6 @@ def linked_letters(block: TextBlock) -> int:
 
 
 def _is_apart(element: Any, cache: dict[Any, bool], names: re.Pattern[str]) -> bool:
-    """Return True if an element is in a part of the page or article that is not running text."""
     path = []
     while element is not None and element not in cache:
         path.append(element)

@@ -1,9 +1,8 @@
 """
-Make a main text end with its article, not with what follows the article on the page.
+Make a main text end where its article ends.
 
-Extractors often keep the headings of lists such as `You might also like`, with what is below them,
-and lines that invite readers to subscribe, comment or read on. They also keep blocks from a distant
-part of the page, after the element that contains almost all of the text.
+Extractors often keep what follows: lists under headings such as `You might also like`, invitations
+to subscribe, comment or read on, and blocks from distant parts of the page.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _MIN_SHARE_BEFORE = 0.5
 """An article does not end in the first half of its text."""
 _MAX_SENTENCE_SHARE = 0.05
 """
-If a larger fraction of the text consists of sentences below a heading, the article continues there.
+If more than this fraction of the text is sentences below a heading, the article continues there.
 """
 _MIN_SENTENCE_LETTERS = 60
 _MAX_HEADING_CHARS, _MAX_INVITATION_LETTERS = 60, 300
 _MIN_SHARE_INSIDE, _MIN_DISTANCE = 0.7, 4
 """
-If a container has at least this fraction of a text, blocks after it that are this many levels away
+If a container has at least this fraction of a text, later blocks that are this many levels away
 belong to another part of the page.
 """
 
@@ -42,7 +41,7 @@ def remove_ending(texts: PageTexts, blocks: list[TextBlock], container: Containe
 
 
 def _without_far_blocks(kept: list[TextBlock], container: Container) -> list[TextBlock]:
-    """Remove the blocks far after a text's container, and return the remaining ones."""
+    """Remove the blocks far after a text's container, and return the others."""
     distances = [container.distance(block) for block in kept]
     inside = [number for number, distance in enumerate(distances) if not distance]
     letters = sum(len(kept[number].letters) for number in inside)
@@ -78,7 +77,7 @@ def _is_heading(block: TextBlock) -> bool:
 
 
 def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
-    """Return how many letters a block has if it is a long sentence but not a list entry, else 0."""
+    """Return a block's number of letters if it is a long sentence and no list entry, else 0."""
     if len(block.letters) < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
         return 0
     return len(block.letters) if block.text.endswith(_ENDS) else 0
@@ -88,7 +87,7 @@ _ENDS = tuple('.!?"»)…。！？\u201d')
 
 
 def _is_after_article(block: TextBlock) -> bool:
-    """Return True for a heading that follows an article, and for an invitation."""
+    """Return True for an invitation, and for a heading that follows an article."""
     if len(block.letters) > _MAX_INVITATION_LETTERS:
         return False
     return _INVITATION.match(block.text) is not None or _is_heading(block)

@@ -1,9 +1,8 @@
 """
-Find images that may belong to a page's main text, and the text next to each image.
+Find images that may belong to a page's main text, and the text next to each.
 
-trafilatura can keep images itself, but then it keeps more teasers and captions: the F1 score of the
-main text falls by 1.5 points. Therefore images are added later, if the text next to them was
-selected.
+trafilatura can keep images, but then it also keeps more teasers and captions: the main text's F1
+score falls by 1.5 points. Therefore an image is added later, if the text next to it was selected.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def _first_of_set(sources: str | None) -> str | None:
 
 
 def _wrapper(image: Any) -> Any:
-    """Return the outermost element with no text but the image's captions, or else the image."""
+    """Return the outermost element that has no text but the image's captions, or else the image."""
     wrapper = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:
@@ -134,13 +133,15 @@ def _is_decoration(image: Any) -> bool:
 
 
 def _in_line(wrapper: Any, image: Any) -> Any:
-    """Return the parent, if a link or span around the image is inside a line of text, else None."""
+    """
+    Return the parent if the image (or a link or span around it) is within a line of text, else
+    None.
+    """
     parent = wrapper.getparent()
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else wrapper
 
 
 def _neighbor(wrapper: Any) -> Any:
-    """Return the text block next to an element."""
     element = wrapper
     for _ in range(_MAX_CLIMB):
         before = element.getprevious()

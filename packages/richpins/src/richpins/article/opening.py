@@ -1,9 +1,9 @@
 """
 Make a main text start with its lead paragraph, not with breadcrumbs, dates or the title.
 
-An extractor often misses the lead, because it is next to the title, and keeps breadcrumbs, the date
-or the title. The lead is the block that matches the page's description. The removed values are
-available as fields.
+An extractor often misses the lead, which is next to the title, but keeps breadcrumbs, the date or
+the title. The lead is the block that matches the page's description. What is removed here is
+available in fields.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _MIN_BODY_LETTERS = 80
 """Blocks with this many letters are rarely headings, breadcrumbs or bylines."""
 _MIN_LEAD_LETTERS, _MIN_LEAD_LETTERS_BEYOND_ASCII = 30, 15
 _MAX_TRUNCATED = 3
-"""Letters at the end of a description that may belong to a truncated word."""
+"""So many letters at the end of a description may belong to a truncated word."""
 _MAX_PREFIX_LETTERS = 20
-"""Maximum letters before the description in a lead, such as a place name."""
+"""Maximum letters in a lead before the description, such as a place name."""
 _MAX_OPENING = 200
-"""After this many letters of other blocks, the text has started."""
+"""After this many letters of other blocks, the text itself has started."""
 _MAX_BLOCKS = 400
-"""Maximum blocks above a text that are examined, nearest first."""
+"""Maximum blocks examined above a text, nearest first."""
 _DESCRIPTIONS = ("description", "og:description", "twitter:description")
 _EXCLUDED_TAGS = frozenset(
     {"nav", "aside", "footer", "figure", "figcaption", "form", "button", "select"}
@@ -53,7 +53,6 @@ def open_with_lead(
 
 
 def _is_body_start(block: TextBlock, texts: PageTexts) -> bool:
-    """Return True for a long block that was selected and is not a heading."""
     return (
         len(block.letters) >= _MIN_BODY_LETTERS
         and texts.kinds[block.number] != "heading"
@@ -65,8 +64,8 @@ def titles_of(page: Document) -> list[str]:
     """
     Return the letters of the titles in the page's head, and of headings similar to them.
 
-    A heading is kept if it has few words in common with the title, because no field contains its
-    information.
+    A heading with few words in common with the title is not among them, because no field contains
+    what it says.
     """
     declared = [
         title for title in (page.title, page.meta("og:title"), page.meta("twitter:title")) if title
@@ -148,7 +147,6 @@ def _ancestors(element: Any) -> Iterator[Any]:
 def _opening(
     blocks: list[TextBlock], titles: list[str], *, with_title: bool
 ) -> Iterator[TextBlock]:
-    """Yield the blocks at the start of a text that are breadcrumbs, dates or titles."""
     body_letters = 0
     for block in blocks:
         if not block.is_kept:
@@ -179,7 +177,7 @@ _MIN_TITLE_LETTERS = 12
 
 
 def _is_date(block: TextBlock) -> bool:
-    """Return True for a short block with the publication date, and perhaps the author."""
+    """Return True for a short block with the publication date, possibly after the author."""
     text = block.text
     if len(text) > _MAX_DATE_CHARS or not _YEAR.search(text) or _SENTENCE.search(text):
         return False
@@ -240,7 +238,7 @@ def _is_trail(outer_list: Any, titles: list[str]) -> bool:
 
 
 def _is_link(entry: Any) -> bool:
-    """Return True if an entry is only a short link to another page."""
+    """Return True if an entry is just a short link to another page."""
     letters = letters_of(entry.text_content())
     links = [each for each in entry.iter("a") if letters_of(each.text_content())]
     return (

@@ -1,5 +1,5 @@
 """
-Split a page's tree, and the tree that a library returned, into text blocks.
+Split into text blocks: a page's tree, and the tree that a library returned.
 
 The two are compared by their letters, because white space and markup differ.
 """
@@ -21,7 +21,7 @@ _FORMULA = (
     " msqrt mroot mstyle mpadded mphantom menclose mfenced mtable mtr mtd mmultiscripts annotation"
     " annotation-xml"
 )
-"""MathML elements. They are inline, because a formula is part of a line."""
+"""MathML elements are inline, because a formula is part of a line."""
 INLINE = frozenset(
     f"{_FORMULA} "
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
@@ -47,7 +47,7 @@ def letters_of(text: str) -> str:
 
 @dataclass(slots=True)
 class Piece:
-    """One string in a tree: the text in an element, or the text after it."""
+    """A string in a tree: the text in an element, or the text after it."""
 
     element: Any
     is_tail: bool
@@ -76,7 +76,7 @@ class PageTexts:
     starts: list[int]
     """The offset of each block's letters, in ascending order."""
     wholes: list[tuple[int, int]]
-    """The first and last piece of each list and data table; nested ones come first."""
+    """The first and last piece of each list and data table. Nested lists and tables come first."""
     spans: dict[Any, tuple[int, int]]
     """The first and last piece of each element that may be between other blocks of an article."""
 
@@ -146,7 +146,7 @@ def _is_data(table: Any) -> bool:
 
 
 def blocks_of(body: Any) -> list[ChosenBlock]:
-    """Return the text blocks in a tree that a library returned, whatever its element names."""
+    """Return the text blocks in a library's tree, whatever its element names."""
     blocks: list[ChosenBlock] = []
     run: list[str] = []
     enclosing = ["", ""]

@@ -1,9 +1,9 @@
 """
 Build trafilatura's input tree from the page's own tree, so that both have the same structure.
 
-The page's parser serializes the tree, and lxml parses the result. Links become absolute (`<base>`
-included); links that are not http(s) lose their target. Permalinks and templates are removed, and
-each code element becomes a single string.
+The page's parser serializes the tree, and lxml parses the result. Links become absolute; those that
+are not http(s) lose their target. Permalinks and templates are removed. Each code element becomes a
+single string.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
 """
-The TeX source of a formula, which MathML repeats after the symbols. Plain text has only the
-symbols.
+The TeX source of a formula. It repeats the formula's symbols, which is all that plain text shows.
 """
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -40,7 +39,7 @@ _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
 """
-The first character of Linear A, which provides the stand-ins. Unicode classifies its characters as
+The first character of Linear A, whose characters are the stand-ins. Unicode classifies them as
 letters, but only texts about Crete use them.
 """
 _MAX_STAND_INS = 200
@@ -51,7 +50,7 @@ _DELETED_CHARACTERS = dict.fromkeys(map(ord, _INVISIBLE))
 
 @dataclass(slots=True)
 class ArticleTree:
-    """A tree for trafilatura, its images, and the characters replaced by stand-ins."""
+    """A tree for trafilatura, its images, and the original characters of its stand-ins."""
 
     tree: Any
     images: list[ArticleImage] = field(default_factory=list)
@@ -85,7 +84,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
 
 def _stand_ins(markup: str) -> dict[int, str]:
     """
-    Return stand-in letters for characters that trafilatura deletes although readers need them.
+    Return stand-ins (letters) for characters that readers need but trafilatura deletes.
 
     It deletes characters that are not `str.isprintable`. These include the joiners in Persian and
     Hindi words, direction marks, and letters unknown to this Python version.
@@ -99,7 +98,7 @@ def _stand_ins(markup: str) -> dict[int, str]:
 
 
 def _restore_escapes(script: Any, stand_ins: dict[int, str]) -> None:
-    """Replace escaped joiners in JSON-LD with stand-ins. JSON-LD may contain the article."""
+    """Replace escaped joiners in JSON-LD, which may contain the article, with stand-ins."""
     text = script.text or ""
     for joiner in _JOINERS:
         if ord(joiner) in stand_ins:
@@ -118,8 +117,8 @@ def _remove_hidden(tree: Any) -> None:
     """
     Remove inline text that is neither displayed nor read aloud, such as tooltips and icon letters.
 
-    Separate blocks are kept, because a script may reveal them later. Some blocks are displayed and
-    hidden only from screen readers, because a label repeats their text.
+    Separate blocks are kept: a script may reveal them later, and some are hidden only from screen
+    readers, because a label repeats their text.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
@@ -161,7 +160,7 @@ _MIN_LEFT = 200
 
 
 def _remove_advertisement_lines(tree: Any) -> None:
-    """Remove lines that only mark the place of an advertisement."""
+    """Remove lines that only announce an advertisement."""
     for element in list(tree.iter("p", "div", "span", "small")):
         text = element.text
         if (
@@ -197,10 +196,9 @@ def _prepare_link(link: Any, page: Document) -> None:
 
 def absolute_target(page: Document, href: str) -> str | None:
     """
-    Return a link's normalized target with its fragment, or None if it is not http(s).
+    Return a link's normalized target with its fragment; None if it is not http(s).
 
-    A reference to the page itself (`#part`) resolves to the URL of the page, or of its base
-    element.
+    A reference to the page itself (`#part`) resolves to the page's URL or its base URL.
     """
     address, _, fragment = href.strip().partition("#")
     url = page.resolve(address or page.base_url)
@@ -211,9 +209,9 @@ def absolute_target(page: Document, href: str) -> str | None:
 
 def _collapse_spaces(tree: Any) -> None:
     """
-    Collapse white space, and remove it between blocks, because trafilatura counts characters.
+    Collapse white space, and remove it between blocks.
 
-    Without this, the indentation of the page's source would matter.
+    trafilatura counts characters, so otherwise the source's indentation would matter.
     """
     for element in tree.iter():
         if element.tag == "code" or element.tag in NO_TEXT:
@@ -249,7 +247,7 @@ def _collapse_space(text: str | None, *, at_start: bool, at_end: bool) -> str | 
 
 
 def _prepare_code(tree: Any) -> None:
-    """Turn each code element into a single string. A newline at its start marks a code block."""
+    """Turn each code element into a single string. A leading newline marks a code block."""
     for block in list(tree.iter("pre")):
         for line_break in list(block.iter("br")):
             line_break.tail = "\n" + (line_break.tail or "")
@@ -271,7 +269,7 @@ def _prepare_code(tree: Any) -> None:
 
 
 def _is_alone(code: Any) -> bool:
-    """Return True if code is an element's only content. A style sheet may show it as a line."""
+    """Return True if code is an element's only content. Style sheets may put it on its own line."""
     parent = code.getparent()
     if parent is None or parent.tag in {"td", "th", "li"}:
         return False

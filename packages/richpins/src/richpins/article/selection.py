@@ -1,9 +1,9 @@
 """
 Find the parts of a page's tree that a library selected, given the text that it returned.
 
-The library returns its own tree, which may lack lists, tables and spaces of the page. The letters
-of its blocks still occur in the page, and so identify the selected parts. The output is then built
-only from the page's tree (`richpins.article.composition`).
+The library's own tree may lack lists, tables and spaces of the page. But the letters of its blocks
+occur in the page, and so identify the selected parts. The output is built from those parts alone
+(`richpins.article.composition`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
 _MIN_SHARE_BY_KIND = {"heading": 0.85}
 _MIN_SHARE = 0.25
-"""A block is written completely if at least this fraction of it was selected."""
+"""A block is written completely if at least this fraction was selected."""
 _INLINE_WORDS = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MAX_LINK_SHARE = 0.3
 _MIN_LIST_SHARE = 0.6
-"""A list or table is written completely if at least this fraction of it was selected."""
+"""A list or table is written completely if at least this fraction was selected."""
 
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
-    Mark the pieces of a page that a library selected, and return the fraction of the selected
-    letters that was found.
+    Mark the pieces of a page that a library selected, and return the fraction of its letters that
+    was found.
 
     Long blocks are located first, and short ones between them.
     """
@@ -53,7 +53,6 @@ class _Search:
         self.marks = bytearray(len(page.letters))
 
     def run(self) -> float:
-        """Mark the located pieces, and return the fraction of letters that was found."""
         self._locate_long()
         missing = 0
         end = None
@@ -83,7 +82,6 @@ class _Search:
                     self._mark(position, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
-        """Return, for each block, the start of the next located block."""
         following: list[int | None] = []
         start: int | None = None
         for position in reversed(self._positions):
@@ -141,7 +139,7 @@ class _Search:
 
     def _mark_parts(self, block: ChosenBlock, offset: int) -> tuple[int, int]:
         """
-        Mark the parts of a block that was not found as a whole, and return the number of missing
+        Mark the parts of a block that was not found as a whole. Return the number of missing
         letters and the block's end.
         """
         missing = 0
@@ -176,7 +174,6 @@ class _Search:
 
 
 def _common_length(one: str, start: int, other: str, other_start: int) -> int:
-    """Return how many characters two strings have in common, starting at the given offsets."""
     length, step = 0, 32
     while step:
         stop = length + step
@@ -216,9 +213,9 @@ def _keep_marked(page: PageTexts, marks: bytearray) -> None:
 
 def _has_only_inline_words(pieces: list[Piece], total: int) -> bool:
     """
-    Return True if only the words in a sentence's links or code are kept.
+    Return True if all that is kept of a sentence is in links or code.
 
-    trafilatura may lose the text of an entry and keep the elements in it.
+    trafilatura may lose an entry's text and keep only the elements in it.
     """
     inline = [piece for piece in pieces if piece.holder.tag in _INLINE_WORDS]
     letters = sum(piece.end - piece.start for piece in inline)
@@ -227,7 +224,7 @@ def _has_only_inline_words(pieces: list[Piece], total: int) -> bool:
 
 
 def _keep_gaps(pieces: list[Piece], kept: int) -> None:
-    """Keep short pieces between kept ones in a block, so that two words do not merge."""
+    """Keep short pieces between kept ones in a block, so that words do not merge."""
     kept_indexes = [
         index for index, piece in enumerate(pieces) if piece.kept and piece.end > piece.start
     ]
@@ -241,7 +238,7 @@ def _keep_gaps(pieces: list[Piece], kept: int) -> None:
 
 
 def _keep_punctuation(pieces: list[Piece]) -> None:
-    """Keep a piece without letters if the piece before it (or else after it) is kept."""
+    """Keep a piece without letters if the piece before it, or else the one after it, is kept."""
     before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
     for piece in pieces:
         if piece.end == piece.start:
@@ -305,7 +302,6 @@ MIN_SIBLINGS = 2
 
 
 def _keep_announced(page: PageTexts) -> None:
-    """Keep a missed list or quote after a kept block that ends with a colon."""
     for element, (first, last) in page.spans.items():
         inside = page.pieces[first:last]
         if element.tag not in _ANNOUNCED or any(
@@ -321,7 +317,6 @@ _ANNOUNCED = frozenset({"ul", "ol", "blockquote", "pre", "code"})
 
 
 def _is_announced(page: PageTexts, first: int) -> bool:
-    """Return True if the text before a piece is kept and ends with a colon."""
     for number in range(first - 1, max(-1, first - 1 - _MAX_PIECES_BEFORE), -1):
         piece = page.pieces[number]
         text = (piece.element.tail if piece.is_tail else piece.element.text) or ""
@@ -331,11 +326,11 @@ def _is_announced(page: PageTexts, first: int) -> bool:
 
 
 _MAX_PIECES_BEFORE = 20
-"""Maximum pieces examined before a list. White space counts as a piece of its own."""
+"""Maximum pieces examined before a list. White space counts as a piece."""
 
 
 def _may_stand_between(block: Any) -> bool:
-    """Return True for a block with few links. A figure must contain code, not a picture."""
+    """Return True for a block with few links, unless it is a figure without code."""
     if block.tag == "figure" and not any("\n" in (code.text or "") for code in block.iter("code")):
         return False
     total = len(letters_of("".join(block.itertext())))

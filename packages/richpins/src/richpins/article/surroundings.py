@@ -2,7 +2,7 @@
 Remove what an extractor kept from the page around an article: menus, comments and teasers.
 
 The element around the article's paragraphs (`richpins.article.container`) shows where the article
-is. Blocks outside of it are judged in groups: a group is what is in one child of the element that
+is. Blocks outside it are judged in groups. A group is the content of one child of the element that
 surrounds both the group and the article.
 """
 
@@ -18,12 +18,12 @@ from richpins.article.page_texts import PageTexts
 from richpins.article.text_blocks import TextBlock
 
 _MIN_LEVELS_ABOVE_TITLE = 2
-"""A lead may be above the title, but it is near the paragraphs then."""
+"""A lead may be above the title, but then it is near the paragraphs."""
 _MIN_LEVELS_OF_MENUS, _MIN_MENU_BLOCKS = 3, 3
 _MIN_SHARE, _MIN_SHARE_WITH_TEASERS, _MIN_SHARE_WITH_MENUS = 0.35, 0.5, 0.6
 """
 If the container has a smaller fraction of the text, it may be only one part of the article. The
-first one is low, because comments are often longer than the article.
+first fraction is low, because comments are often longer than the article.
 """
 _MIN_TEASER_SHARE, _MIN_TEASERS, _MIN_LINKED = 0.25, 3, 0.9
 _MAX_TEASER_LETTERS = 150
@@ -31,7 +31,7 @@ _MIN_SENTENCE_LETTERS = 60
 _SENTENCE_ENDS = tuple('.!?"»)…。！？\u201d')
 _COMMENTS = re.compile(r"comment|disqus|komment|coment", re.IGNORECASE)
 _DISCUSSION = re.compile(r"forum|thread|topic|discussion|community|question|answer", re.IGNORECASE)
-"""Names of elements around a discussion, in which the comments are the text."""
+"""Names of elements around a discussion. There, the comments are the text."""
 
 
 def remove_surroundings(
@@ -71,7 +71,7 @@ def remove_surroundings(
 
 
 def _title_above(blocks: list[TextBlock], first: int, titles: list[str]) -> int:
-    """Return the number of the title's h1 above the article's first paragraph; 0 without one."""
+    """Return the number of the block with the title's h1 above the article; 0 without one."""
     headings = (block for block in blocks if block.number < first and _is_in_h1(block))
     return next((block.number for block in headings if is_title(block, titles)), 0)
 
@@ -81,7 +81,7 @@ def _is_in_h1(block: TextBlock) -> bool:
 
 
 def _menus(blocks: list[TextBlock], texts: PageTexts, container: Container) -> Iterable[TextBlock]:
-    """Yield the blocks of groups of several blocks without a sentence and without a title."""
+    """Yield the blocks of groups with several blocks but no sentence or title."""
     for group in _groups(blocks, container).values():
         if len(group) >= _MIN_MENU_BLOCKS and not any(
             _is_sentence(block, texts) or _is_in_h1(block) for block in group
@@ -113,7 +113,7 @@ def _is_comment(block: TextBlock, container: Container) -> bool:
 def _teasers(
     kept: list[TextBlock], blocks: list[TextBlock], container: Container
 ) -> Iterable[TextBlock]:
-    """Yield the kept blocks of groups in which many blocks are nothing but links."""
+    """Yield the kept blocks of groups in which many blocks consist of links."""
     groups = _groups(blocks, container)
     with_teasers = {element for element, group in groups.items() if _has_teasers(group)}
     for element, group in _groups(kept, container).items():
@@ -122,7 +122,6 @@ def _teasers(
 
 
 def _is_running_text(block: TextBlock) -> bool:
-    """Return True for a block that is too long for a teaser."""
     return len(block.letters) > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
 
 
@@ -132,7 +131,7 @@ def _has_teasers(group: list[TextBlock]) -> bool:
 
 
 def _groups(blocks: Iterable[TextBlock], container: Container) -> dict[Any, list[TextBlock]]:
-    """Return the blocks outside a container by the outermost element that does not surround it."""
+    """Group the blocks outside a container by the outermost element that does not surround it."""
     groups: dict[Any, list[TextBlock]] = {}
     for block in blocks:
         element = outer = block.pieces[0].holder

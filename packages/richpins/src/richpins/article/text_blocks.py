@@ -1,4 +1,4 @@
-"""The text blocks in a page's tree. Each block has its pieces and says which of them are kept."""
+"""The text blocks in a page's tree, with their pieces and which of these are kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """
 Write a page's main text as Markdown (CommonMark with GitHub's tables) or as plain text.
 
-Every character that Markdown would read as markup is escaped, so that text remains text when the
-Markdown is rendered. Links and images are http(s) only.
+Characters that Markdown would read as markup are escaped. Links and images are http(s) only.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ _MAX_DEPTH = 60
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The context of the elements being written."""
-
     depth: int = 0
     link: bool = False
     cell: bool = False
@@ -59,7 +56,6 @@ class _Writer:
         self._markdown = markdown
 
     def body(self, body: Any) -> list[str]:
-        """Return the blocks of a body."""
         return self.blocks(body, _Context())
 
     def _image(self, element: Any) -> str:
@@ -106,7 +102,7 @@ class _Writer:
         return [self._as_lines(text) if self._markdown else text]
 
     def _as_lines(self, text: str) -> str:
-        """Escape anything that would start a block at the beginning of a line."""
+        """Escape what would start a block at the beginning of a line."""
         return "  \n".join(map(_escape_start, text.split("\n")))
 
     def _heading(self, element: Any, context: _Context) -> list[str]:
@@ -183,7 +179,7 @@ class _Writer:
         return ["\n".join(f"| {' | '.join(line)} |" for line in padded)]
 
     def _cell(self, element: Any, context: _Context) -> str:
-        """Return a cell's content on one line, because Markdown cells cannot contain blocks."""
+        """Return a cell's content on one line. Markdown cells cannot contain blocks."""
         text = " ".join(_collapse_space(self._inline(element, context)).split())
         # A pipe ends a cell even in a code span, because tables are split first.
         return re.sub(r"(?<!\\)\|", r"\\|", text) if self._markdown else text
@@ -262,7 +258,6 @@ class _Writer:
         return (text or "").translate(self._article.characters)
 
     def _text(self, text: str | None) -> str:
-        """Return text with single spaces, escaped for Markdown output."""
         collapsed = _SPACE.sub(" ", self._plain(text))
         if not self._markdown or not collapsed.strip():
             return collapsed
@@ -339,7 +334,7 @@ def _can_be_emphasized(element: Any, inner: str) -> bool:
     """
     Return True if CommonMark reads the markers as emphasis.
 
-    It does not if the markers are between punctuation and a letter.
+    It does not do so between punctuation and a letter.
     """
     text = inner.strip()
     if not text:

@@ -1,7 +1,7 @@
 """
 Determine the character encoding of a page, and decode it. No I/O.
 
-The modules are private. Encoding names are those of the Encoding Standard, in lower case.
+The modules are private. Encodings have their names from the Encoding Standard, in lower case.
 """
 
 from richpins.encodings.detection import is_surely_utf8

@@ -1,9 +1,4 @@
-"""
-Determine a page's encoding by the HTML Standard (13.2.3.2).
-
-The order is: byte order mark, Content-Type header, the page's own declaration, then detection from
-the bytes.
-"""
+"""Determine a page's encoding by the HTML Standard (13.2.3.2)."""
 
 from __future__ import annotations
 
@@ -38,9 +33,9 @@ def encoding(body: bytes, content_type: str | None) -> str:
     Return the WHATWG name, in lower case, of the encoding of `body`, such as `windows-1252`.
 
     A byte order mark takes precedence over the Content-Type header, then comes the page's own
-    declaration. Without any, the encoding is UTF-8 if nearly all characters outside ASCII are valid
-    UTF-8, else chardet's result if it is confident enough, else windows-1252, as the standard
-    requires for ASCII.
+    declaration. Without any of these, the encoding is UTF-8 if nearly all characters outside ASCII
+    are valid UTF-8, else chardet's result if it is confident enough, else windows-1252, the
+    standard's default.
 
     UTF-16 without a byte order mark is recognized by its null bytes, as in Chrome, whatever is
     declared. If a page declares a legacy encoding but at least 49 of 50 characters are valid UTF-8,
@@ -77,10 +72,7 @@ _WIDE_MARKUP = re.compile(rb"\s{0,20}<[!?a-zA-Z]")
 
 
 def to_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
-    """
-    Convert `body` from the encoding `name` to UTF-8; add descriptions of unreadable bytes to
-    `problems`.
-    """
+    """Convert `body` from the encoding `name` to UTF-8; describe unreadable bytes in `problems`."""
     if name == "utf-8":
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:
@@ -166,12 +158,12 @@ _COMPLETE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_THREE_BYTE_CHARACTERS = 4
 """
-Chinese text in two-byte characters may look like UTF-8, but not with four three-byte characters.
+Chinese text in two-byte encodings may look like UTF-8, but not like four three-byte characters.
 """
 
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
-    """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
+    """Return True if `body` is UTF-8 although it declares `declared`."""
     if declared in _NEVER_UTF8 or not _is_utf8(body, max_broken=_MAX_BROKEN_IF_DECLARED):
         return False
     if declared not in _MULTIBYTE:
@@ -194,18 +186,18 @@ def _first_high_byte(body: bytes) -> int:
 _SAMPLE_BYTES = 262_144
 _MAX_BROKEN = 0.1
 """
-Maximum fraction of broken characters in a UTF-8 page without a declaration. Pages may be cut inside
-a character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
-encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
+Maximum fraction of broken characters in a UTF-8 page without a declaration. A page may be cut off
+inside a character, or contain a comment in another encoding. In sentences of 14 languages in 24
+legacy encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
 _MAX_BROKEN_IF_DECLARED = 0.02
 _MIN_VALID_PER_BROKEN = 3
-"""In a short page, at most one in this many characters may be broken."""
+"""In a short page, at most one character in this many may be broken."""
 
 
 def _is_utf8(body: bytes, *, max_broken: float) -> bool:
     """
-    Return True for UTF-8 outside ASCII, even if the last character was cut off.
+    Return True for UTF-8 that is not just ASCII, even if the last character was cut off.
 
     `max_broken` is the fraction of characters outside ASCII that may be broken.
     """

@@ -2,7 +2,8 @@
 Map charset labels to encoding names with the table of the WHATWG Encoding Standard, section 4.2.
 
 A label is what a page or server writes (`latin1`, `x-sjis`). A name is the standard's own name in
-lower case (`windows-1252`, `shift_jis`). Each encoding uses Python's largest compatible codec.
+lower case (`windows-1252`, `shift_jis`). Each encoding is read by Python's largest compatible
+codec.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _CODECS = {
 
 
 _ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
-"""The standard's encoders support fewer characters than its decoders."""
+"""The standard encodes fewer characters than it decodes."""
 _SENT_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
-"""Encodings in which pages are read but forms are sent as UTF-8 (section 4.3)."""
+"""Pages are read in these encodings, but forms are sent as UTF-8 (section 4.3)."""
 
 
 def _read_table() -> dict[str, str]:
@@ -68,7 +69,7 @@ codecs.register_error("richpins.keep_c1", _to_c1_control)
 
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace a character that the encoding lacks with a reference, as browsers do in URLs."""
+    """Replace a character missing from the encoding with a reference, as browsers do in URLs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     code, end = ord(error.object[error.start]), error.start + 1
@@ -78,7 +79,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Encode a C1 control character as the byte of the same code, the reverse of `decode`."""
+    """Encode a C1 control character as the byte of the same code; the reverse of `decode`."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)
@@ -93,8 +94,8 @@ def encode(text: str, name: str) -> bytes:
     """
     Encode a string as browsers encode queries (URL Standard, "percent-encode after encoding").
 
-    `name` is the encoding's standard name. A character that the encoding does not have becomes a
-    reference (`&#9731;`).
+    `name` is the encoding's standard name. Characters missing from it become references
+    (`&#9731;`).
     """
     if name in _SENT_AS_UTF8:
         return text.encode("utf-8", "replace")
@@ -105,10 +106,9 @@ def encode(text: str, name: str) -> bytes:
 
 def decode(body: bytes, name: str) -> str:
     """
-    Decode `body` to text. Bytes that cannot be decoded become U+FFFD.
+    Decode `body` to text. Undecodable bytes become U+FFFD.
 
-    `replacement` is the standard's name for encodings that can hide markup. Such a body is not
-    decoded.
+    A body in `replacement`, the standard's name for encodings that can hide markup, is not decoded.
     """
     if name == "replacement":
         return "�" if body else ""

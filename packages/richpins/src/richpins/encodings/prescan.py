@@ -1,7 +1,7 @@
 """
-Find the charset that a page declares in its first bytes, before decoding and parsing.
+Find the encoding that a page declares in its first bytes, before decoding and parsing.
 
-The steps are those of the HTML Standard, 13.2.3.2: "prescan a byte stream to determine its
+The steps are those of the HTML Standard (13.2.3.2): "prescan a byte stream to determine its
 encoding", its attribute parser, and "get an XML encoding". As the standard intends, they also find
 a `<meta>` inside a script.
 """
@@ -21,7 +21,7 @@ _SPACE_OR_END = re.compile(rb"[\t\n\f\r >]")
 _META_CHARSET = re.compile(r"charset[\t\n\f\r ]*(=?)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])(.*?)\1""", re.DOTALL)
 _PART = re.compile(r"""(?:[^;"]|"(?:[^"\\]|\\.)*"?)+""", re.DOTALL)
-"""The text between two semicolons that are outside of quotes."""
+"""The text between two semicolons outside quotes."""
 _CHARSET_PART = re.compile(
     r"""[\t\n\r ]*charset=[\t\n\r ]*(?:"((?:[^"\\]|\\.)*)|([^"\t\n\r ]*))""",
     re.IGNORECASE | re.DOTALL,
@@ -53,7 +53,7 @@ def from_bytes(body: bytes) -> str | None:
     """
     Return the encoding declared by a meta element or XML declaration in the first 1,024 bytes.
 
-    Returns None if there is no declaration or it names an unknown encoding.
+    Returns None if the encoding is missing or unknown.
     """
     head = body[:PRESCAN_BYTES]
     if head.startswith(b"<\0?\0x\0"):

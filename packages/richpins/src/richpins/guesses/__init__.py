@@ -7,9 +7,9 @@ Guess rules for items from a few example pages. No I/O.
     guess.kinds[0].items      # 20, the number of items that the table finds on the examples
     guess.embedded            # {"product.price": "json-ld"}, fields that need no rule
 
-A table is input for `richpins.items.kind_of`; a person should review it. Selectors use classes and
-attributes that the site's authors wrote, never positions or generated names, so that they also work
-on other pages and after the site's next release.
+A table is input for `richpins.items.kind_of`; review it before use. Selectors use classes and
+attributes that the site's authors wrote, never positions or generated names. They therefore also
+work on other pages and after the site's next release.
 """
 
 from richpins.guesses._guess import Guess, GuessedKind, guess_rules

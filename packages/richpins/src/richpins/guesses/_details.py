@@ -1,4 +1,4 @@
-"""Guess fields on pages with one item each, from selectors whose values differ between pages."""
+"""Guess fields of single-item pages, from selectors whose values differ between pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELD_ORDER = (
 )
 _MAY_BE_CONSTANT = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
-"""Field names that match many elements of a page, most of them not about its item."""
+"""Field names that match many elements of a page, most of them not part of its item."""
 _NOT_CONTENT = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
@@ -43,8 +43,8 @@ def guess_details(documents: Sequence[Document]) -> list[GuessedField]:
     """
     Return the fields that each page has exactly once.
 
-    For several pages, these are fields with different values or with known names; for one page,
-    only those with known names.
+    With one page, only fields with known names are returned; with several, also those with
+    different values.
     """
     fields: dict[str, GuessedField] = {}
     for selector, ending, name in sorted(_candidates(documents), key=_is_doubtful):
@@ -65,7 +65,7 @@ def guess_details(documents: Sequence[Document]) -> list[GuessedField]:
 
 
 def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
-    """Return True if only a class or id suggests the field. Menus and dialogs also have titles."""
+    """Return True if only a class or id suggests the field. Menus and dialogs have titles, too."""
     selector = candidate[0]
     return not selector.startswith("[itemprop=") and selector != "h1"
 
@@ -186,7 +186,7 @@ def _value(selector: str, ending: str, document: Document) -> str | None:
 
 
 def _labeled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
-    """Yield (name, rule, values) for table rows and definition lists with a label on all pages."""
+    """Yield (name, rule, values) for table rows and definitions with a label on all pages."""
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]
     for tag, label in shared[:MAX_LABELS]:

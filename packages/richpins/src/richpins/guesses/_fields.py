@@ -35,13 +35,13 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A selector within an element, and what to read from the match."""
+    """A selector within an element, and what to read from its match."""
 
     selector: str
     ending: str
     """The end of the rule: empty for the text, `::link`, `::attr(datetime)` …"""
     name: str
-    """The name of the field, or an empty string if it has no name."""
+    """The field's name; may be empty."""
 
     @property
     def rule(self) -> str:
@@ -50,8 +50,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GuessedField:
-    """A field of repeated elements."""
-
     name: str
     rule: Mapping[str, Any] | str
     """The rule, as written in the settings."""
@@ -64,7 +62,7 @@ class GuessedField:
 
 
 def guess_fields(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
-    """Return the fields that most elements have and whose values differ, most certain first."""
+    """Return the fields that most elements have, if their values differ; the most certain first."""
     sampled = elements[:MAX_SAMPLES]
     by_values: dict[tuple[str | None, ...], Part] = {}
     for part in _parts([node for _, node in sampled[:MAX_SEARCHED_ELEMENTS]]):
@@ -84,7 +82,7 @@ def _rank(field: GuessedField) -> tuple[bool, float, int]:
 
 
 def _cost(part: Part) -> tuple[int, int, int]:
-    """Return a sort key for selectors with the same values; higher is worse."""
+    """Return a sort key for selectors that find the same values; higher is worse."""
     has_name = 0 if part.name else 1
     by_tag = 0 if part.selector.startswith(("[", ".")) else 1
     return (has_name, by_tag, len(part.selector))
@@ -142,7 +140,7 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """Yield the possible ends of an element's rules, and whether the element has that value."""
+    """Yield the possible endings of an element's rules, and whether the element has that value."""
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))
@@ -195,7 +193,7 @@ def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
 
 
 def guess_type(values: Sequence[str], ending: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the type of all values, and the cleaning steps that it needs."""
+    """Return the type of all values, and the cleaning steps needed."""
     if ending == "::link":
         return "url", ()
     if all(map(_is_money, values)):

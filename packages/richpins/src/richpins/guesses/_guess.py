@@ -22,19 +22,17 @@ MAX_KINDS = 2
 LIST_SHARE = 0.3
 """A page is a list if its repeated elements contain at least this fraction of its words."""
 SAME_KIND = 0.5
-"""Pages are of the same kind if they have at least this fraction of classes and ids in common."""
+"""Pages are of the same kind if they share at least this fraction of classes and ids."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 
 @dataclass(frozen=True, slots=True)
 class GuessedKind:
-    """An item kind guessed from example pages."""
-
     name: str
     table: Mapping[str, Any]
     """The input for `richpins.items.kind_of`."""
     items: int
-    """The number of items that the table finds on the example pages."""
+    """How many items the table finds on the example pages."""
     is_page: bool
     """True if each page is one item, such as a product page."""
 
@@ -46,16 +44,16 @@ class Guess:
     kinds: tuple[GuessedKind, ...]
     """The most certain kind first."""
     embedded: Mapping[str, str] = field(default_factory=dict)
-    """Fields that need no rule, with the syntax in which the pages declare them."""
+    """Fields that need no rule, each with the syntax in which the pages declare it."""
 
 
 def guess_rules(documents: Sequence[Document]) -> Guess:
     """
     Guess the item kinds on pages of one site, and the fields embedded in the pages.
 
-    Pages that have most of their classes in common form one kind. If many of a page's words are in
-    repeated elements, the page is a list of items. Otherwise it is one item, if there are two such
-    pages with different values, or if its classes suggest fields.
+    Pages that share most of their classes form one kind. If many of a page's words are in repeated
+    elements, the page is a list of items. Otherwise it is one item, provided that two such pages
+    have different values or that its classes suggest fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -123,7 +121,7 @@ def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
-    """Return the table's `required` (a field that all items have) and `key` (a unique field)."""
+    """Return the table's `required` (a field of all items) and `key` (a unique field)."""
     complete = {field.name: field for field in fields if field.share == 1.0}
     options: dict[str, Any] = {}
     if first := next((name for name in ("title", "price", *complete) if name in complete), None):
@@ -136,7 +134,7 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
 def _tested_kind(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
-    """Return the kind, or None if it finds no items. Fields with unreadable values become text."""
+    """Return the kind; None if it finds no items. Fields with unreadable values become text."""
     while table["fields"]:
         try:
             kind = kind_of(name, table)
@@ -175,8 +173,8 @@ def url_pattern(urls: Sequence[str], others: Sequence[str]) -> str:
     """
     Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
-    If there is only one page, the last path segment also becomes `*`. Without pages of other kinds,
-    the pattern is `*`.
+    For a single page, the last path segment also becomes `*`. Without pages of other kinds, the
+    pattern is just `*`.
     """
     if not others:
         return "*"

@@ -1,4 +1,4 @@
-"""Find repeated elements of a page, such as cards, rows and entries, and the next-page link."""
+"""Find a page's repeated elements, such as cards, rows and entries, and its next-page link."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ _FIELD_SCORES = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1
 
 @dataclass(frozen=True, slots=True)
 class GuessedList:
-    """Repeated elements, and their fields."""
-
     each: str
     """A CSS selector."""
     name: str
@@ -81,7 +79,7 @@ def _vagueness(selector: str) -> tuple[bool, int]:
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """Yield a selector for each element, so one selector may occur several times."""
+    """Yield a selector for each element, so the same selector may occur several times."""
     body = document.tree.body
     if body is None:
         return
@@ -112,7 +110,7 @@ def _parent_selector(node: LexborNode) -> str:
 
 
 def is_site_frame(node: LexborNode) -> bool:
-    """Return True for an element in a menu, or in the header or footer of the site."""
+    """Return True for an element in a menu, or in the site's header or footer."""
     ancestor: LexborNode | None = node
     is_in_part = False
     while ancestor is not None:
@@ -168,7 +166,7 @@ def _list_name(selector: str, node: LexborNode) -> str:
 
 
 def find_next_link(document: Document) -> str | None:
-    """Return the selector of the link to a list's next page, or None if there is none."""
+    """Return the selector of a list's next-page link, or None."""
     for node in document.tree.css("a[href]"):
         if "next" in (node.attributes.get("rel") or "").split():
             return 'css:a[rel~="next"]'

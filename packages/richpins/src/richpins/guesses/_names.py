@@ -29,7 +29,7 @@ _VOWELLESS_WORDS = frozenset(
     {"btn", "img", "html", "css", "svg", "txt", "str", "msg", "pdf", "hdr", "xml", "cms"}
 )
 _MODULE = re.compile(r"__(?=[A-Za-z0-9]{5}$)[A-Za-z]*[A-Z0-9][A-Za-z0-9]*$")
-"""The hash suffix of CSS modules: `Card_title__x7YzQ`."""
+"""The hash that CSS modules append: `Card_title__x7YzQ`."""
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 FIELDS = {
@@ -62,7 +62,7 @@ _TAGS = {
 
 
 def is_authored(name: str) -> bool:
-    """Return True if this name is hand-written and describes the element, not its state."""
+    """Return True if a name is hand-written and describes the element, not its state."""
     if not 2 <= len(name) <= MAX_CHARS or not _CSS_NAME.fullmatch(name):
         return False
     if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
@@ -114,7 +114,7 @@ def is_layout(name: str) -> bool:
 
 
 def classes(node: LexborNode) -> list[str]:
-    """Return an element's hand-written classes, descriptive ones first."""
+    """Return an element's hand-written classes; descriptive ones come first."""
     names = [name for name in (node.attributes.get("class") or "").split() if is_authored(name)]
     return sorted(dict.fromkeys(names), key=is_layout)
 
@@ -151,6 +151,6 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 
 def to_field_name(text: str) -> str:
-    """Turn text into a field name (lowercase letters, digits, underscores). It may be empty."""
+    """Turn text into a field name (lowercase letters, digits, underscores), possibly empty."""
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:MAX_CHARS].strip("_")
     return name if name[:1].isalpha() else ""

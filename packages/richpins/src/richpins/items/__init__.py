@@ -14,9 +14,9 @@ Extract many typed records from one page, by rules, a class or a function. No I/
     found.dropped          # {"price: nothing found": 2}
     found.follow           # ("https://shop.example/c/lamps?page=2",)
 
-A kind (an item type) defines which pages have its items, which elements the items are, and which
-fields they have. It can also be a dataclass with `Select` in its annotations (`item`), or a
-function that returns dicts.
+A kind (an item type) defines which pages have its items, which elements these are, and their
+fields. It can also be a dataclass with `Select` in its annotations (`item`), or a function that
+returns dicts.
 """
 
 from richpins.errors import InvalidKind

@@ -34,7 +34,7 @@ class Select:
         clean: the cleaning steps.
         type: the type, such as `url`, if the annotation does not determine it.
         of: `item`, or `page` to search the whole page.
-        from_parent: kind and field of the item that led to this page.
+        from_parent: kind and field of the item that linked to this page.
     """
 
     rule: str = ""

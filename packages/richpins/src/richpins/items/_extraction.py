@@ -19,11 +19,11 @@ from richpins.items._values import apply_steps, convert
 from richpins.selectors import Selectable, SelectedPage, evaluate
 
 MAX_ITEMS = 1_000
-"""Maximum number of items of one kind per page. Later ones are dropped."""
+"""Maximum number of items of one kind per page. The rest are dropped."""
 MAX_BYTES_PER_ITEM = 16 * 1024
 """Maximum size of an item's values as JSON. A larger item is dropped."""
 MAX_BYTES_PER_PAGE = 512 * 1024
-"""Maximum total size of a page's items of one kind. Later ones are dropped."""
+"""Maximum total size of a page's items of one kind. The rest are dropped."""
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs per page."""
 MAX_KEY_CHARS = 500
@@ -32,18 +32,14 @@ NOTHING_FOUND = "nothing found"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a page."""
-
     values: Mapping[str, Any]
-    """Field values as JSON. Decimals and dates are strings; a field without a value is None."""
+    """Field values as JSON. Decimals and dates are strings; missing values are None."""
     key: str = ""
     """Identifies the item within its kind; empty if the kind has no key."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundItems:
-    """The items of one kind on a page."""
-
     items: tuple[Item, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     """The number of dropped items, by reason."""
@@ -53,13 +49,12 @@ class FoundItems:
     """Normalized URLs of pages with more items, such as a list's next page."""
 
     def __bool__(self) -> bool:
-        """Return True if the page has items, dropped items or follow-up URLs of this kind."""
         return bool(self.items or self.dropped or self.follow)
 
 
 def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     """
-    Return a page's items in document order; no items if the page's URL does not match the kind.
+    Return a page's items in document order; none if its URL does not match the kind.
 
     Args:
         kind: the item kind to find.
@@ -88,8 +83,6 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
 
 
 class _ItemCollector:
-    """The items found so far, checked against the kind's rules and the limits."""
-
     def __init__(self, kind: ItemKind) -> None:
         self.items: list[Item] = []
         self.dropped: Counter[str] = Counter()
@@ -163,7 +156,7 @@ class _Element:
 def _values_by_rules(
     kind: ItemKind, page: SelectedPage, collected: _ItemCollector
 ) -> Iterator[dict[str, Any]]:
-    """Yield each element's values, except if required or key fields have problems."""
+    """Yield each element's values, unless required or key fields have problems."""
     fields = [field_rule for field_rule in kind.fields if field_rule.parent is None]
     needed = {*kind.required, *kind.key}
     page_values = {
@@ -198,7 +191,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule: a JSON value, or the reason why there is none."""
+    """The result of a field's rule: a JSON value, or the reason for its absence."""
 
     value: Any = None
     problem: str = ""

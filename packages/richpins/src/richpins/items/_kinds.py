@@ -32,22 +32,19 @@ Function = Callable[[Any], Iterable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemField:
-    """A field of an item kind."""
-
     name: str
     selector: Selector | None
-    """None if the value comes from the parent or from a function."""
+    """None if the value comes from the parent item or a function."""
     type: str = "text"
     steps: tuple[Clean, ...] = ()
     of_page: bool = False
     """True if the rule searches the whole page, not only the item's element."""
     default: Any = None
     parent: tuple[str, str] | None = None
-    """The parent item's kind and field from which the value is copied, if any."""
+    """The kind and field of the parent item from which the value is copied, if any."""
 
     @property
     def field_type(self) -> FieldType:
-        """The JSON type of the field's value."""
         value_type = TYPES[self.type]
         return (
             FieldType("list", value_type) if self.selector and self.selector.every else value_type
@@ -56,17 +53,15 @@ class ItemField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemKind:
-    """Defines which pages have items of a kind, and how to read them."""
-
     name: str
     pages: tuple[str, ...] = ("*",)
-    """Patterns that match the whole URL of a page."""
+    """Patterns for the whole URL of a page."""
     each: tuple[str, str] | None = None
-    """`css` or `xpath`, and the selector of the elements; None if the page is one item."""
+    """`css` or `xpath`, and the elements' selector; None if the page is one item."""
     fields: tuple[ItemField, ...] = ()
     required: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
-    """Fields that identify an item; empty if there are none."""
+    """Fields that identify an item; may be empty."""
     link: str | None = None
     """The field with the URL of the item's own page."""
     follow: tuple[Selector, ...] = ()
@@ -76,17 +71,16 @@ class ItemKind:
     """Returns the items, instead of rules."""
 
     def is_on(self, url: str) -> bool:
-        """Return True if the page at this URL has items of this kind."""
         return any(_matches(pattern, url) for pattern in self.pages)
 
     @property
     def types(self) -> dict[str, FieldType]:
-        """The type of each field; empty for a function, whose types are unknown."""
+        """The type of each field; empty for a function, because its types are unknown."""
         return {field.name: field.field_type for field in self.fields}
 
     @property
     def parents(self) -> dict[str, tuple[str, str]]:
-        """Map each field that is copied from the parent item to the parent's kind and field."""
+        """Map each field copied from the parent item to the parent's kind and field."""
         return {field.name: field.parent for field in self.fields if field.parent}
 
 
@@ -97,8 +91,8 @@ def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind
     Args:
         name: the name of the kind.
         table: its keys are those of `ItemKind`, with strings, lists and tables as values.
-        source: a class decorated with `item` (the table overrides its rules); a function that
-            takes a page and returns its items; or None if the table contains all rules.
+        source: a class decorated with `item` (the table overrides its rules); a function that takes
+            a page and returns its items; or None if the table contains all rules.
 
     Raises:
         InvalidKind: the table is invalid; one line per mistake.
@@ -128,7 +122,6 @@ class _TableReader:
             return {}
 
     def kind(self) -> ItemKind:
-        """Return the kind. Raises InvalidKind."""
         if not FIELD_NAME.fullmatch(self._name):
             self.problems.append(
                 "its name may contain only lowercase letters, digits and underscores"
@@ -316,12 +309,12 @@ class _TableReader:
 
 
 def _as_link(rule: str) -> str:
-    """Add `::link` to a CSS rule that has no `::` suffix."""
+    """Add `::link` to a CSS rule without a `::` suffix."""
     return f"{rule}::link" if rule.lstrip().startswith("css") and "::" not in rule else rule
 
 
 def _matches(pattern: str, url: str) -> bool:
-    """Return True if a pattern, in which * matches any characters, matches the whole URL."""
+    """Return True if a pattern (`*` matches any characters) matches the whole URL."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == url

@@ -1,5 +1,3 @@
-"""Clean and convert the values of items."""
-
 from __future__ import annotations
 
 import re
@@ -28,7 +26,7 @@ TYPES: dict[str, FieldType] = {
     "url": TEXT,
     "bool": BOOLEAN,
 }
-"""The JSON types by the type names that rules use."""
+"""The JSON types by the names that rules use for them."""
 _FALSE = frozenset({"false", "no", "0", "off"})
 _MAX_CHARS = 64 * 1024
 _REGEX = "regex:"
@@ -72,7 +70,7 @@ def _regex_step(pattern: str) -> Clean:
 
 
 def apply_steps(value: Any, steps: Sequence[Clean]) -> Any:
-    """Apply all cleaning steps to a string. Returns None if nothing is left."""
+    """Apply all cleaning steps. Returns None if nothing is left."""
     for step in steps:
         if isinstance(value, str):
             value = step(value)
@@ -122,7 +120,7 @@ def _time(value: Any, kind: str) -> str | None:
 
 
 def _parse_exact(value: Any) -> Decimal | None:
-    """Return a number in programming notation. The step `number` reads other notations."""
+    """Return a number in programming notation. The `number` step reads other notations."""
     if isinstance(value, bool):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Read facts that pages of all types have: title, site name, image, authors, dates."""
+"""Read what pages of all types have: title, site name, image, authors, dates."""

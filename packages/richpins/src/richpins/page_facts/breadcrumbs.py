@@ -18,7 +18,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     For each trail, yield the last part that is not the start page or the page itself.
 
-    `name` is the name of the page's subject. A last part that contains it is not a category.
+    `name` is the subject's name. A last part that contains it is not a category.
     """
     for trail in sources.graph.find_nodes(_BREADCRUMB_TYPES):
         names = _crumb_names(trail)
@@ -42,7 +42,7 @@ def _position(crumb: tuple[int | None, Node]) -> int:
 
 
 def is_page_name(crumb: str, name: str | None) -> bool:
-    """Return True if a crumb is the page's name, truncated or with most of its words."""
+    """Return True if a crumb is the page's name, even truncated, or has most of its words."""
     stem = crumb.rstrip(".… ")
     if stem != crumb and (name or "").startswith(stem):
         return True

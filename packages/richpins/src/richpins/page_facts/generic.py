@@ -57,10 +57,10 @@ def read(
     """
     Return the common values of a page about `nodes`, most trusted first.
 
-    `name_properties` are the properties with the subject's name, best first. `enclosing_articles`
-    contain the subject. With `prefers_shared_image`, the image for sharing takes precedence over
-    larger images in the markup, because those often show an author or come later in the page. The
-    `visible_*` values are from the visible text and are used if the markup has none.
+    `name_properties` are the properties with the subject's name, best first. The
+    `enclosing_articles` contain the subject. With `prefers_shared_image`, the image for sharing
+    takes precedence over larger images in the markup, which often show an author or come later in
+    the page. The `visible_*` values are from the visible text and are used if the markup has none.
     """
     pages = list(sources.graph.find_nodes(_WEB_PAGE_TYPES))
     site_name = find_site_name(sources, nodes)
@@ -242,7 +242,7 @@ _ICON_RELS = (
     ("icon", False), ("icon", True), ("apple-touch-icon", False),
     ("apple-touch-icon-precomposed", False), ("fluid-icon", False),
 )  # fmt: skip
-"""Link types of icons, best first, and whether they are alternates for another icon."""
+"""The link types of icons, best first, and whether they are alternate icons."""
 
 
 def _oembed(sources: Sources) -> str | None:

@@ -2,7 +2,7 @@
 Recognize strings that appear in place of an author's name: `View Full Bio`, `著者一覧`.
 
 They are links to authors' pages, headings above a name, and signatures with a place (`Ann Lee,
-Fargo, North Dakota`), which belong to letters and to people who are quoted.
+Fargo, North Dakota`) under letters and quotations.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _MIN_SIGNATURE_PARTS = 3
 
 
 def is_not_author(text: str) -> bool:
-    """Return True for a link, heading or account name, or a name with a place."""
+    """Return True for a link, heading or account name, and for a name with a place."""
     if _NOT_AUTHORS.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]

@@ -30,7 +30,7 @@ _AUTHOR_METAS = (
 )  # fmt: skip
 """`author` is last, because templates often fill it with the publisher's name."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
-"""Suffixes of meta names that only one site uses, such as `lrt_authors`."""
+"""Suffixes of meta names that individual sites use, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time", "article:published:time",
@@ -58,11 +58,10 @@ def find_authors(
     visible: Iterable[Candidate],
 ) -> tuple[str, ...]:
     """
-    Return the names of the page's authors.
+    Return the page's authors.
 
-    `visible` are names in the visible text, used if the markup has no author. A name found in
-    several sources comes first. The name of the site or its publisher is used only if there is no
-    person's name.
+    `visible` are names in the visible text, used if the markup has none. A name found in several
+    sources comes first. The site's or publisher's name is used only if no person is named.
     """
     declared_candidates = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -110,7 +109,7 @@ _PERSONS = frozenset({"person"})
 
 
 def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move a longer list with all of the first candidate's persons to the front: `A, B and C`."""
+    """Move a longer list with all persons of the first candidate to the front: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [
@@ -158,7 +157,7 @@ def _declared_authors(
 
 
 def _names_in_profile_urls(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name in the URL of an author's page on this site, such as `/authors/ann-lee`."""
+    """Yield the name in the URL of an author's page on this site: `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for candidate in sources.meta("article:author"):
         match = _PROFILE.search(candidate.value)
@@ -183,7 +182,7 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
-    """Return the names of persons. A string with several names is split."""
+    """Return persons' names. A string with several names is split."""
     names = [name for name in scalars.names(raw) or () if not is_not_author(name)]
     split_names = (
         name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip())
@@ -206,7 +205,6 @@ _NOT_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news",
 
 
 def _split_names(text: str) -> list[str]:
-    """Split a string with several names, but only if two parts look like full names."""
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
     full_names = sum(
         _PERSON.fullmatch(part) is not None and not _NOT_NAME_WORDS & set(part.lower().split())
@@ -222,8 +220,8 @@ def published_at(
     """
     Return when the page was published.
 
-    `visible` are dates in the visible text, used if the markup has none. If sources differ, the
-    date in most of them (including the page's URL) is returned, or else the first.
+    `visible` are dates in the visible text, used if the markup has none. If sources (including the
+    page's URL) differ, the most frequent date is returned, or else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -275,7 +273,7 @@ _URL_DATE = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-
 
 
 def date_in_url(url: str) -> date | None:
-    """Return the date in the path of a URL, such as `/2016/12/14/`, or None if it has none."""
+    """Return the date in a URL's path, such as `/2016/12/14/`, or None."""
     match = _URL_DATE.search(url.partition("?")[0].partition("#")[0])
     try:
         return date(int(match[1]), int(match[3]), int(match[4])) if match else None
@@ -284,7 +282,7 @@ def date_in_url(url: str) -> date | None:
 
 
 def _published_meta_name(sources: Sources) -> tuple[str, ...]:
-    """Return `datePublished` as a meta name, unless an item has a property with that name."""
+    """Return `datePublished` as a meta name, unless an item has a property of that name."""
     name = "datepublished"
     if name not in sources.metas:
         return ()

@@ -1,7 +1,7 @@
 """
 Find a page's site name in its markup, its meta elements, its title or its logo.
 
-The name that the site declares is preferred. The host name decides between different forms.
+The declared name is preferred. The host name decides between different forms.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
 _WORK_TYPES = app.TYPES | book.TYPES | movie.TYPES
-"""The publishers of such items are rarely the publisher of the site."""
+"""The publishers of such items are rarely the site's publisher."""
 _SITE_TYPES = frozenset({"website"})
 TITLE_SEPARATORS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Separators in a title, without spaces around them in scripts without spaces."""
+"""Separators in a title. In scripts without spaces, no spaces surround them."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -46,7 +46,7 @@ def _names_in_host(url: str) -> tuple[str, ...]:
 
 
 def normalize_name(text: str) -> str:
-    """Return a name as in host names: in lower case, without spaces and punctuation."""
+    """Return a name in the form of host names: lowercase, without spaces and punctuation."""
     return _normalize_short_name(text) if len(text) <= _MAX_CACHED_CHARS else _normalize_name(text)
 
 
@@ -87,7 +87,7 @@ def find_site_name(sources: Sources, nodes: list[Node]) -> str | None:
 
 
 def _prefer_form_with_spaces(sources: Sources, name: str | None) -> str | None:
-    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if `og:site_name` has that form."""
+    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if `og:site_name` says so."""
     if name and " " not in name:
         for candidate in sources.meta("og:site_name"):
             spaced_name = scalars.name(candidate.value)
@@ -148,10 +148,9 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
 
 def _find_spellings(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur, with up to three spaces and marks between two letters.
+    Yield where `letters` occur, with up to three spaces and marks between two of them.
 
-    The search starts with the rarest letter, because with a frequent one it takes three times as
-    long.
+    The search starts at the rarest letter; at a frequent one, it takes three times as long.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)
     max_bytes = len(up_to_rarest.pattern)
@@ -164,7 +163,7 @@ def _find_spellings(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return a pattern for the letters before the rarest one, and one for the rest."""
+    """Return a pattern for the letters before the rarest, and one for the rest."""
     rarest = max(range(len(letters)), key=lambda index: _LETTERS_BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])

@@ -1,9 +1,9 @@
 """
 Choose a page's title, without the name of its site (`site_names`).
 
-Any source of the title can be wrong: markup may describe a related page, an h1 may contain the
-site's name, a `headline` may be a short description. The best candidate is the one that the others
-confirm. A name in the markup counts only if the page repeats it elsewhere.
+Any source of the title can be wrong: markup may describe a related page, an h1 may be the site's
+name, a `headline` a short description. The best candidate is the one that others confirm. A name in
+the markup counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TITLE_METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _MIN_SIMILARITY = 0.5
-"""Strings match if they share this fraction of the shorter one's three-letter groups."""
+"""Strings match if they share this fraction of the three-letter groups in the shorter one."""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -89,7 +89,7 @@ def find_title(
 
 
 def _may_be_title(candidate: Candidate) -> bool:
-    """Return False for a string that cannot be a page's name. A heading may be `Untitled`."""
+    """Return False for a string that cannot be a page's name, such as `Untitled`."""
     text = scalars.text(candidate.value)
     if not text or is_placeholder(text):
         return False
@@ -125,7 +125,7 @@ def _markup_titles(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[C
 def _rank_by_agreement(
     from_markup: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Return the markup's names, each with its agreement; those without any come last."""
+    """Return the markup's names with their agreement; those without any come last."""
     ranked = []
     for candidate in from_markup:
         text = scalars.text(candidate.value) or ""
@@ -134,7 +134,7 @@ def _rank_by_agreement(
 
 
 def _is_in_url(text: str, url: str) -> bool:
-    """Return True if the path of a URL contains the title: `/leek-soup-with-barley`."""
+    """Return True if a URL's path contains the title: `/leek-soup-with-barley`."""
     grams = _grams(normalize_name(text[:_MAX_COMPARED_CHARS]))
     path = _grams(normalize_name(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
     return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _MIN_SIMILARITY * len(grams)
@@ -164,8 +164,8 @@ def _visible_titles(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
     Yield the page's names outside its markup, best first.
 
-    A heading that resembles the title or a meta element comes first, because those two are often
-    shortened or reworded for search results and sharing.
+    A heading that resembles the title or a meta element comes first. Those two are often shortened
+    or reworded for search results and sharing.
     """
     title, heading = sources.document.title, _heading(sources, sites)
     metas = list(sources.meta(*_TITLE_METAS))
@@ -186,7 +186,7 @@ def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) 
     """
     Return True if the title or a meta element resembles a heading.
 
-    A heading that occurs only as a short part in the middle of the title is a section's name.
+    A short heading in the middle of the title is only a section's name.
     """
     parts = [normalize_name(part) for part in TITLE_SEPARATORS.split(title or "")]
     if normalize_name(heading) in parts[1:-1] and len(normalize_name(heading)) <= len(parts[0]):
@@ -220,8 +220,8 @@ def _heading_below_banner(sources: Sources, sites: set[str]) -> Candidate | None
     """
     Return the heading that repeats the title, on a page whose only h1 is the site's name.
 
-    The first heading of such a page is often the title of a menu (`Popular posts`). If the title
-    and the meta elements contain only the site's name, the heading of the only article is returned.
+    The first heading of such a page is often a menu's title (`Popular posts`). If the title and the
+    meta elements give only the site's name, the heading of the page's only article is returned.
     """
     document = sources.document
     names = {*sites, *document.banners}
@@ -265,7 +265,7 @@ def _resembles_any(name: str, witnesses: list[str]) -> bool:
 
 
 def _is_site_name(heading: str, title: str, sites: set[str]) -> bool:
-    """Return True for the site's name, or the end of a title that starts with something longer."""
+    """Return True for the site's name, or the end of a title that begins with something longer."""
     normalized = normalize_name(heading)
     if normalize_name(title) == normalized:
         return False

@@ -1,8 +1,8 @@
 """
 Find a product's number in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
 
-A number in the path is the product's only if it is also a complete value in the page: a text, an
-attribute or a string in a script.
+A number in the path counts only if it is also a complete value in the page: a text, an attribute or
+a string in a script.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _QUERY_NAMES = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
 _NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""The first or last part of a path segment, but not `p4781720`, often a page number."""
+"""The first or last part of a path segment. It does not match `p4781720`, often a page number."""
 _CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
 _MAX_CODES = 4
 
 
 def asins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the product number (ASIN) in the URL of an Amazon product page."""
+    """Yield the product number (ASIN) in the URL of an Amazon page."""
     try:
         shop = registered_domain(sources.document.url).partition(".")[0]
     except InvalidUrl:
@@ -60,7 +60,7 @@ def _codes_in_url(url: str) -> Iterator[str]:
 
 
 def _find_whole_value(sources: Sources, code: str) -> str | None:
-    """Return the code as written in the page, if it is a complete value there, or None."""
+    """Return the code as written in the page, or None if it is not a complete value there."""
     encoded, lowered = code.lower().encode(), sources.words.lowered
     start = lowered.find(encoded)
     for _ in range(_MAX_OCCURRENCES):

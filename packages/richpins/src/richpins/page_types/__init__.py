@@ -1,10 +1,10 @@
 """
-Page types with their own metadata. Each module here defines one type.
+Page types with their own metadata, one module each.
 
 A module defines the type's record, how to read it from a page, and `PAGE_TYPE` (see `_page_type`).
-Its name is the name of the type and the prefix of its fields (`recipe.yields`). No other module
-lists the types. For a new type, also increment `rich_pins.EXTRACTOR_VERSION`, so that programs that
-store fields read their pages again. `NAMES` imports no parser.
+Its name is that of the type and the prefix of its fields (`recipe.yields`). No other module lists
+the types. For a new type, increment `rich_pins.EXTRACTOR_VERSION`, so that programs that store
+fields read their pages again. `NAMES` imports no parser.
 """
 
 from __future__ import annotations

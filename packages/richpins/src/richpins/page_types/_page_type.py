@@ -1,4 +1,4 @@
-"""`PageType`: the description of a page type that its module provides as `PAGE_TYPE`."""
+"""`PageType` describes a page type. Each type's module provides one as `PAGE_TYPE`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _is_never_complete(_node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageType:
-    """The properties of one page type. `_subject` uses them to choose a type."""
+    """One page type, and how `_subject` recognizes it."""
 
     name: str
     """The name of the module."""
@@ -38,14 +38,14 @@ class PageType:
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties that may contain the name of such an item, best first."""
+    """The properties that may name such an item, best first."""
     og_types: tuple[str, ...] = ()
     """Values of `og:type` for such pages."""
     og_weight: int = 30
     """Added to the weight if the page declares one of `og_types`."""
     declaration_weight: Callable[[Sources, str], int] = _no_evidence
     """
-    How clearly the meta elements declare the type on a page without such items; 0 if not at all.
+    How clearly the meta elements declare the type on a page without such items; 0 if they do not.
     The second argument is the value of `og:type`.
     """
     adjustment: Callable[[Sources, Node, str], int] = _no_adjustment
@@ -53,13 +53,15 @@ class PageType:
     is_complete: Callable[[Node], bool] = _is_never_complete
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
-    """True if items without a page type take precedence, as a trip does over its places."""
+    """
+    True if items without a page type take precedence over its own, as a trip does over its places.
+    """
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
     Returns the nodes and the record if the visible text shows such a subject, else None. The second
     argument is the type chosen so far, if any.
     """
     credits_authors: bool = True
-    """False if names in the visible text belong to reviewers."""
+    """False if the names in the visible text are reviewers'."""
     shared_image_first: bool = False
     """True if the image for sharing shows the subject better than images in the markup."""

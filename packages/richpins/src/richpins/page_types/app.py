@@ -53,7 +53,7 @@ _STORES = (
 
 
 def read(sources: Sources, nodes: list[Node]) -> App:
-    """Return the app described by `nodes`, App Links or an app card."""
+    """Return the app that `nodes`, App Links or an app card describe."""
     pick = sources.ledger.pick
     price, currency = _price(sources, nodes)
     return App(
@@ -114,7 +114,7 @@ def _category(value: Any) -> str | None:
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
-    """Return the app's URLs in the app stores, with the keys `ios` and `android`."""
+    """Return the app's URLs in app stores, with the keys `ios` and `android`."""
     links: dict[str, str] = {}
     for system, candidate in _link_candidates(sources, nodes):
         if system not in links:

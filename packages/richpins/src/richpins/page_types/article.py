@@ -14,7 +14,7 @@ from richpins.values import numbers, scalars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """An article. Its headline, authors and dates are attributes of the pin."""
+    """Its headline, authors and dates are attributes of the pin."""
 
     publisher: str | None = None
     section: str | None = None
@@ -35,7 +35,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Article:
-    """Return the article described by `nodes` and the article tags."""
+    """Return the article that `nodes` and the article tags describe."""
     pick = sources.ledger.pick
 
     def section() -> Iterator[Candidate]:

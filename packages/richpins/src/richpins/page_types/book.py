@@ -18,10 +18,10 @@ from richpins.values.ratings import Rating, read_rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A book. Its authors are an attribute of the pin."""
+    """Its authors are an attribute of the pin."""
 
     isbn: str | None = None
-    """ISBN-13 (or ISBN-10 if the page has that), digits only, with a valid check digit."""
+    """ISBN-13 (ISBN-10 if the page has only that), digits only, with a valid check digit."""
     publisher: str | None = None
     published_at: AnyDate | None = None
     pages: int | None = None
@@ -36,7 +36,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Book:
-    """Return the book described by `nodes`, their editions or Open Graph's book tags."""
+    """Return the book that `nodes`, their editions or Open Graph's book tags describe."""
     pick = sources.ledger.pick
     editions = [
         edition

@@ -32,7 +32,7 @@ TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", 
 
 
 def read(sources: Sources, nodes: list[Node]) -> Movie:
-    """Return the movie described by `nodes` or Open Graph's video tags."""
+    """Return the movie that `nodes` or Open Graph's video tags describe."""
     pick = sources.ledger.pick
 
     def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from richpins.values.ratings import Rating, read_rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in parts, or in `text` if the page has it only as one string."""
+    """A postal address in parts; in `text` if the page has it as one string."""
 
     street: str | None = None
     locality: str | None = None
@@ -39,7 +39,7 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The location of a place and its contact details."""
+    """A place's location and contact details."""
 
     address: Address | None = None
     coordinates: Coordinates | None = None
@@ -91,7 +91,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Place:
-    """Return the place described by `nodes` or Open Graph's place tags."""
+    """Return the place that `nodes` or Open Graph's place tags describe."""
     pick = sources.ledger.pick
 
     def text_field(name: str, *properties: str) -> str | None:
@@ -213,7 +213,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. Ignores 0, 0 from empty forms."""
+    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms send."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):
@@ -282,7 +282,7 @@ def _time_of_day(text: str) -> str:
 
 
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
-    """Lower the weight of the site's own business on a page that is declared as an article."""
+    """Lower the weight of the site's own business on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return -45 if is_article and not has_address(place, find_page_addresses(sources)) else 0
 

@@ -31,12 +31,12 @@ Condition = Literal["new", "used", "refurbished", "damaged"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A product. Prices are in `currency`. If the currency is None, so are the prices."""
+    """A product. Prices are in `currency`; without a currency, they are None."""
 
     price: Decimal | None = None
     """The current price, or the lowest if there are several offers."""
     price_high: Decimal | None = None
-    """The highest price of several offers or a declared range; None if there is one price."""
+    """The highest of several offers' prices or of a declared range; None if there is one price."""
     list_price: Decimal | None = None
     """The price before a reduction, if the page shows it."""
     currency: str | None = None
@@ -78,7 +78,7 @@ Finder = Callable[[Sources], Iterable[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads one product's values from its items, its offers, and the page."""
+    """Reads one product's values from its items, its offers and the page."""
 
     sources: Sources
     nodes: list[Node]
@@ -112,7 +112,7 @@ class _Reader:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product described by `nodes`, most trusted first, or else by the visible text."""
+    """Return the product that `nodes` (most trusted first), or else the visible text, describe."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
     reader = _Reader(sources, nodes, _chosen_offer_first(list(prices.find_offers(nodes)), price))
     product = Product(
@@ -216,7 +216,10 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Move the offer with the chosen price to the front: its seller and condition are preferred."""
+    """
+    Move the offer with the chosen price to the front, so that its seller and condition are
+    preferred.
+    """
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -227,9 +230,9 @@ def _availability(
     """
     Return the availability of the offer with the chosen price.
 
-    If that offer declares none, the product is in stock if the product itself, or another offer
-    without a price, is in stock; otherwise the first availability found is used. A product stays in
-    stock if only one of its sizes is sold out.
+    If that offer declares none, the product is in stock if the product itself is, or another offer
+    without a price. Otherwise the first availability found counts. A product stays in stock if only
+    some of its sizes are sold out.
     """
     skipped = {id(offer) for offer in price.other_offers} if price else set()
     remaining = [offer for offer in offers if id(offer) not in skipped]
@@ -253,7 +256,7 @@ def _availability(
 
 
 def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return offers in stock at this price for items with the same name, such as other sizes."""
+    """Return the offers in stock at this price for items of the same name, such as other sizes."""
     if (
         price is None
         or price.offer is None
@@ -307,9 +310,9 @@ _BRAND_LINK = re.compile(
 
 def sku(value: Any, name: str | None) -> str | None:
     """
-    Return a product number without its label and the product's name, or None if nothing is left.
+    Return a product number without its label and the product's name; None if nothing is left.
 
-    Of a URL, it returns the last part if that contains a digit.
+    From a URL, it takes the last part, if that contains a digit.
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
@@ -351,7 +354,7 @@ _MIN_YEAR = 1995
 
 
 def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Product] | None:
-    """Return the product of a page without markup, if it shows a price and a way to buy."""
+    """Return the product on a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
     if shown_price(sources, prices.find_country(sources), is_product=False) is None:
@@ -372,7 +375,7 @@ def _declaration_weight(sources: Sources, og_type: str) -> int:
 
 
 def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
-    """Lower the weight of another site's product that an article offers."""
+    """Lower the weight of another site's product in an article."""
     url = product.first("url")
     addresses = find_page_addresses(sources)
     articles = sources.graph.find_nodes(article.TYPES)

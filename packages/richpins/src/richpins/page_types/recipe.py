@@ -35,9 +35,11 @@ class Recipe:
     prep_minutes: int | None = None
     cook_minutes: int | None = None
     total_minutes: int | None = None
-    """The declared total, or else the sum of the two other times if both are known."""
+    """The declared total, or else the sum of the other two times if both are known."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """Keys are schema.org's property names, such as `calories`; a value may be `143 kcal`."""
+    """
+    Keys are schema.org's property names, such as `calories`; values are texts such as `143 kcal`.
+    """
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ NUTRIENTS = {
 
 def read(sources: Sources, nodes: list[Node]) -> Recipe:
     """
-    Return the recipe described by `nodes` (of type Recipe, most trusted first).
+    Return the recipe that `nodes` (of type Recipe, most trusted first) describe.
 
     Missing ingredients, steps, amounts and times come from the visible text.
     """
@@ -127,7 +129,7 @@ def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -
 
 
 def _duration_minutes(value: Any) -> int | None:
-    """Return whole minutes, or None for seconds alone (`PT30S`), which often mean minutes."""
+    """Return whole minutes; None for seconds alone (`PT30S`), which often mean minutes."""
     if isinstance(value, str) and _ONLY_SECONDS.fullmatch(value.strip()):
         return None
     return durations.minutes(value)
@@ -165,7 +167,7 @@ def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # If there are several values, the paragraphs of each are an amount, a name and a note.
+        # # If there are several values, each has paragraphs for an amount, a name and a note.
         return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
@@ -210,7 +212,7 @@ def _add_visible_parts(sources: Sources, recipe: Recipe) -> Recipe:
 
 
 class _VisibleRecipe:
-    """The visible ingredients and steps of a page; empty if there are none."""
+    """The visible ingredients and steps of a page; either may be empty."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -222,7 +224,7 @@ class _VisibleRecipe:
     @property
     def is_recipe(self) -> bool:
         """
-        Return True if there are ingredients and a part for steps, and one of them is certain.
+        Return True if there are ingredients and a part for steps, one of them certain.
 
         The part for steps counts even if it only repeats the ingredients, because other lists have
         no such part.
@@ -235,7 +237,7 @@ class _VisibleRecipe:
         return tuple(entry for group in groups for entry in group.entries)
 
     def adds_amounts_to(self, recipe: Recipe) -> bool:
-        """Return True if the visible list is the list in the markup with amounts added."""
+        """Return True if the visible list is the markup's list with amounts added."""
         text = " ".join(self.ingredients).lower()
         matching_count = sum(name.lower() in text for name in recipe.ingredients)
         return not _lacks_amounts(self.ingredients) and matching_count * 10 >= 7 * len(
@@ -247,7 +249,7 @@ class _VisibleRecipe:
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def replace_in(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
-        """Return `recipe` with the visible parts in place of the requested ones, if any."""
+        """Return `recipe` with the requested parts replaced by visible ones, if any."""
         if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
             groups = _groups(self._record_source("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
@@ -257,7 +259,7 @@ class _VisibleRecipe:
         return recipe
 
     def _is_certain(self, kind: SectionKind, field: str) -> bool:
-        """Return False for an uncertain section, and record why."""
+        """Return False and record the reason if a section is uncertain."""
         section, doubt = self._sections[kind], self._doubts[kind]
         if doubt is not None:
             text = " / ".join(section.entries)
@@ -279,7 +281,7 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 def _are_incomplete(steps: tuple[str, ...]) -> bool:
     """
-    Return True if there are no steps, only a heading, or a string cut off after a few sentences.
+    Return True for no steps, only a heading, or a string cut off after a few sentences.
 
     A list of several steps is complete, however short they are.
     """
@@ -334,10 +336,10 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
 
 def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
-    Return the recipe that headings, lists and class names show on a page without recipe markup.
+    Return the recipe that headings, lists and class names show on a page without markup.
 
-    Ingredients count as a recipe only together with steps. On pages without a word for ingredients,
-    this takes only one search in the bytes.
+    Ingredients without steps are not a recipe. On pages without a word for ingredients, this takes
+    only one search in the bytes.
     """
     if page_type is not None and page_type.name != "article":
         return None

@@ -35,7 +35,7 @@ TYPES = frozenset({"videoobject", "videoobjectsnapshot", "clip"})
 
 
 def read(sources: Sources, nodes: list[Node]) -> Video:
-    """Return the video described by `nodes`, Open Graph or a player card."""
+    """Return the video that `nodes`, Open Graph or a player card describe."""
     pick = sources.ledger.pick
 
     def url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:

@@ -1,5 +1,5 @@
 r"""
-Undo escaping that templates and editors apply to a whole block of JSON.
+Undo the escaping that templates and editors apply to a whole block of JSON.
 
 The first quote of the block shows the kind of escaping: `{&#34;name&#34;: …` is escaped for HTML,
 `{\"name\": …` for a string, `%7B%22name%22…` for a URL, and `{“name”: …` comes from an editor.
@@ -34,7 +34,7 @@ _HEX = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
 def unescape(text: str) -> str | None:
-    """Return a block without its outer escapes, or None if it is not escaped."""
+    """Return a block without its outer escapes; None if it is not escaped."""
     original = text
     for _ in range(MAX_LAYERS):
         result = _unescape_layer(text)

@@ -3,8 +3,8 @@ Represent structured data in any syntax as nodes with types and properties.
 
 Names lose their vocabulary (`http://www.schema.org/name`, `schema:name` and `Name` all become
 `name`), so that code that reads a recipe does not depend on its syntax. References by id are
-resolved on access, across blocks and syntaxes, and may form cycles. Code that follows more than one
-property must limit its depth.
+resolved on access, across blocks and syntaxes. They may form cycles, so code that follows more than
+one property must limit its depth.
 """
 
 from __future__ import annotations
@@ -39,14 +39,10 @@ class Node:
     """The property of `parent` that has this node as a value."""
 
     def is_a(self, types: frozenset[str]) -> bool:
-        """Return True if one of the node's types is in `types` (lower case)."""
         return any(name.lower() in types for name in self.types)
 
     def all(self, *names: str) -> list[Value]:
-        """
-        Return the values of the first of `names` (lower case) that has any, with references
-        resolved.
-        """
+        """Return the values of the first of `names` (lower case) that has any, dereferenced."""
         for name in names:
             values = self.properties.get(name)
             if values:
@@ -83,7 +79,7 @@ class Graph:
         self._indexed = 0
 
     def check_full(self) -> bool:
-        """Return True if no more nodes are accepted, and record the problem once."""
+        """Return True if the graph accepts no more nodes; record the problem once."""
         if len(self.nodes) < MAX_NODES:
             return False
         note = f"more than {MAX_NODES} items: the rest were ignored"
@@ -100,7 +96,6 @@ class Graph:
         parent: Node | None = None,
         role: str = "",
     ) -> Node:
-        """Create a node. Without a parent, it is at the top level."""
         node = Node(types, syntax, position, self, parent=parent, role=role)
         self.nodes.append(node)
         if parent is None:
@@ -111,8 +106,8 @@ class Graph:
         """
         Assign an id to `node`.
 
-        Several blocks of a page may describe the same thing: the first node with an id gets the
-        properties that only later nodes have.
+        Several blocks of a page may describe the same thing. The first node with an id then gets
+        the properties that only later nodes have.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)
@@ -124,13 +119,13 @@ class Graph:
             existing.types = existing.types or node.types
 
     def follow(self, node: Node) -> Node:
-        """Return the node that a bare reference points to, or else `node` itself."""
+        """Return the node to which a bare reference points; return any other node unchanged."""
         if node.id is None or _has_properties(node):
             return node
         return self._by_id.get(node.id, node)
 
     def dereference(self, value: Value) -> Value:
-        """Return the node whose id is `value`; return any other value unchanged."""
+        """Return the node with the id `value`; return any other value unchanged."""
         node = self._by_id.get(value) if isinstance(value, str) else None
         return node if node is not None and _has_properties(node) else value
 

@@ -1,9 +1,9 @@
 """
-Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including common errors.
+Read JSON-LD blocks as nodes: the subset that pages use, with their common errors.
 
 The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
-and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
-are assumed to be schema.org's. Bad markup never raises; it is reported in `Graph.problems`.
+and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched; names
+count as schema.org's. Bad markup never raises; it is reported in `Graph.problems`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _JsonLdReader:
                 self._node(value, position, None, "", depth)
 
     def _read_context(self, context: Any) -> None:
-        """Record the terms that a context object renames. (`local_name` drops prefixes.)"""
+        """Record the terms that a context object renames. `local_name` drops its prefixes."""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:
@@ -109,7 +109,6 @@ class _JsonLdReader:
         return node
 
     def add(self, node: Node, name: str, value: Any, depth: int) -> None:
-        """Add a JSON value to a property."""
         if isinstance(value, str):
             if not value or value.isspace():
                 return

@@ -2,7 +2,7 @@
 Read meta elements by name or property.
 
 They include Open Graph with its product, article, book and video tags, Twitter cards, App Links,
-Dublin Core and names without a prefix.
+Dublin Core and unprefixed names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYNTAXES = {
 
 
 def meta_syntax(name: str) -> str:
-    """Return the syntax of a meta element's name: `og:title` is `opengraph`."""
+    """Return the syntax that a meta element's name implies: `og:title` is `opengraph`."""
     prefix = name.partition(":")[0] if ":" in name else name.partition(".")[0]
     return _SYNTAXES.get(prefix, "meta") if prefix != name else "meta"
 
@@ -37,11 +37,13 @@ _PARSELY_NAMES = {
     "title": "title", "link": "link", "image_url": "image-url", "pub_date": "pub-date",
     "section": "section", "author": "author", "authors": "author", "tags": "tags",
 }  # fmt: skip
-"""The fields of Parse.ly's older format (one JSON object), and the suffixes of its meta names."""
+"""
+The fields of Parse.ly's older format (one JSON object), each with the suffix of its meta name.
+"""
 
 
 def _read_parsely(content: str) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a `parsely-page` element as if each were a separate meta element."""
+    """Yield the fields of a `parsely-page` element like separate meta elements."""
     try:
         fields = orjson.loads(content)
     except ValueError:
@@ -56,7 +58,7 @@ def _read_parsely(content: str) -> Iterator[tuple[str, str]]:
 
 
 class MetaTags:
-    """The contents of a page's meta elements in document order, by lowercase name or property."""
+    """The contents of a page's meta elements in document order, by lowercased name or property."""
 
     def __init__(self, metas: Iterable[Attributes]) -> None:
         self._contents: dict[str, list[tuple[str, int]]] = {}
@@ -87,15 +89,13 @@ class MetaTags:
         return None
 
     def all(self, *names: str) -> list[str]:
-        """Return all contents of all `names`, name by name."""
+        """Return all contents of all `names`, in the order of the names."""
         return [content for name in names for content, _ in self._contents.get(name, ())]
 
     def has_none_of(self, names: Iterable[str]) -> bool:
-        """Return True if the page has no meta element with any of `names`."""
         return self._contents.keys().isdisjoint(names)
 
     def with_positions(self, name: str) -> list[tuple[str, int]]:
-        """Return the contents for a name, each with the index of its meta element."""
         return self._contents.get(name, [])
 
     def __contains__(self, name: str) -> bool:

@@ -2,7 +2,7 @@
 Read microdata and RDFa Lite as nodes.
 
 Both express the same structure with different attributes: an element starts an item, and elements
-inside it are its properties. The owner of a property is found by climbing the tree. Each climb is
+inside it are its properties. A property's owner is found by climbing the tree. Each climb is
 cached, so the cost does not depend on the size of the tree.
 """
 
@@ -22,16 +22,15 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""Our property name for a `price` that the page strikes out."""
+"""richpins' own property name for a `price` that the page strikes out."""
 
 MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
-"""Maximum number of ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
-"""Maximum number of elements that all itemrefs of a page may refer to."""
+"""Maximum number of elements to which all itemrefs of a page may refer."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""Maximum characters of markup read for all values, including those of nested properties."""
+"""Maximum characters of markup read for all values, counting nested properties each time."""
 
 _MAX_NAME_CHARS = 200
 
@@ -53,7 +52,6 @@ class _Mark:
     names: list[str]
     """The owner's properties that get this element's value."""
     node: Node | None
-    """The item that the element starts."""
 
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
@@ -140,7 +138,7 @@ class _MarkupWalk:
             self.items[element.mem_id] = mark
 
     def connect(self) -> None:
-        """Assign each property to its owner. Items without an owner are at the top level."""
+        """Assign each property to its owner. Items without an owner go to the top level."""
         for mark in self.marks:
             owner = self._find_owner(mark.element)
             if owner is not None and owner.node is not None and mark.names:
@@ -171,10 +169,10 @@ class _MarkupWalk:
 
     def gather_recipe(self) -> None:
         """
-        Build one recipe from the properties outside any item, if some belong only to recipes.
+        Build one recipe from the properties outside any item, if some of them only recipes have.
 
-        Templates often lose their `itemscope`. Of properties that other types also have, only the
-        first value is used, because the others may describe linked pages.
+        Templates often lose their `itemscope`. Of properties that other types have, too, only the
+        first value is used: others may describe linked pages.
         """
         ownerless = [m for m in self.marks if m.names and self._find_owner(m.element) is None]
         if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in ownerless):
@@ -192,7 +190,7 @@ class _MarkupWalk:
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
-        """Add the properties in the elements to which the `itemref` of an item points."""
+        """Add the properties in the elements to which an item's `itemref` refers."""
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return
@@ -229,7 +227,7 @@ class _MarkupWalk:
         return examined_count
 
     def _find_owner(self, element: LexborNode) -> _Mark | None:
-        """Return the closest item around `element`, and cache it for each element passed."""
+        """Return the closest item around `element`. Cached for each element on the way."""
         path = []
         ancestor = element.parent
         owner: _Mark | None = None
@@ -332,4 +330,4 @@ _LINK_TEXT_PROPERTIES = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""For these properties, the value is a link's text, although the standards use its URL."""
+"""The value of these properties is a link's text, although the standards use its URL."""

@@ -1,7 +1,7 @@
 """
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
-Items and properties are identified by class names. Values are read by the rules of microformats2
+Classes name the items and properties. Values are read by the rules of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
 duration, `e-` the lines of an element's text. The value of a nested item is its name.
 """
@@ -79,7 +79,7 @@ def _classes(element: LexborNode) -> list[str]:
 
 
 def _elements_of_item(root: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements of an item, except those of nested items, in document order."""
+    """Yield an item's elements in document order, except those of nested items."""
     stack = [iter(root.iter())]
     while stack:
         element = next(stack[-1], None)

@@ -1,7 +1,8 @@
 """
 Find the labels and phrases of shops in a page, in one pass over its bytes.
 
-It searches after the first h1, without scripts and styles, and only on pages about a product.
+The pass starts at the first h1, skips scripts and styles, and happens only on pages about a
+product.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Phrases that mean `in stock` only if they are next to a stock label."""
+"""Phrases that mean `in stock` only next to a stock label."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -156,7 +157,7 @@ _HIDDEN = re.compile(rb"<(script|style)")
 
 
 class ShopTexts:
-    """The offsets of labels and phrases in a page's bytes (with ASCII letters in lower case)."""
+    """Where labels and phrases occur in a page's bytes (with ASCII letters in lower case)."""
 
     def __init__(self, lowered: bytes, heading_offset: int) -> None:
         """Search from `heading_offset`, the offset of the first h1; -1 if there is none."""
@@ -170,7 +171,6 @@ class ShopTexts:
                     offsets.append(start + offset)
 
     def offsets(self, word: str) -> list[int]:
-        """Return the first offsets of a word."""
         return self._places.get(word, [])
 
 

@@ -21,7 +21,7 @@ MAX_URL_CHARS = 4_096
 _SPACE = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _REPEATED_SCHEME = re.compile(r"https?://[^/?#]*(?=https?://)")
-"""A host in front of an absolute URL, added by a template."""
+"""A host that a template added in front of an absolute URL."""
 _TRUST = {
     jsonld.SYNTAX: 0,
     microdata_rdfa.MICRODATA: 1,
@@ -31,7 +31,7 @@ _TRUST = {
 
 
 class Sources:
-    """A document with its structured data, its meta elements and the ledger of the extraction."""
+    """A document with its structured data, its meta elements and the extraction's ledger."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -53,7 +53,7 @@ class Sources:
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
-        """The labels and phrases of shops in the page; searched on first access."""
+        """The labels and phrases of shops in the page, searched on first access."""
         return ShopTexts(self.words.lowered, self.words.first(HEADING))
 
     @cached_property
@@ -96,7 +96,6 @@ class Sources:
                 yield Candidate(content, meta_syntax(name), f"meta[{number}] {name}")
 
     def heading(self) -> Candidate | None:
-        """Return the page's first heading."""
         text = self.document.heading
         return Candidate(text, "html", "h1") if text else None
 
@@ -145,7 +144,7 @@ _SIMPLE_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
 
 def _base_folder(base: str, prefix: str) -> str | None:
-    """Return the folder that a prefix of `/` or `../` leads to, or None if that is ambiguous."""
+    """Return the folder to which a prefix of `/` or `../` leads; None if that is ambiguous."""
     match = _SIMPLE_BASE.fullmatch(base)
     if match is None or match[2][:1] in {"/", "."} or _NOT_SIMPLE.search(match[2]):
         return None
@@ -159,7 +158,7 @@ def _base_folder(base: str, prefix: str) -> str | None:
 
 
 def _name_recipes(graph: Graph) -> None:
-    """Add the type Recipe to all nodes that have ingredients and steps."""
+    """Give all nodes with ingredients and steps the type Recipe."""
     for node in graph.nodes:
         properties = node.properties
         if "recipeinstructions" not in properties or node.is_a(_RECIPES):

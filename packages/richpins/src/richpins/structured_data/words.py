@@ -1,7 +1,7 @@
 """
 Find the words that a page's parsers search for, one group at a time, in one pass over its bytes.
 
-A query of the tree or a search for one word takes 20 to 200 µs for a page of 57 KB, and most pages
+For a page of 57 KB, querying the tree or searching for one word takes 20 to 200 µs, and most pages
 contain none of these words. Parsers therefore check here first whether a query can find anything.
 """
 
@@ -35,7 +35,7 @@ INGREDIENTS = {
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
     "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
 }  # fmt: skip
-"""Words for ingredients, by language. In languages that are not listed, they contain `ingred`."""
+"""Words for ingredients. In languages that are not listed, they contain `ingred`."""
 PRICES = (
     "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
 )  # fmt: skip
@@ -54,7 +54,7 @@ NOT_MAIN = (
     "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
     "<select", "<button", "<svg", "<iframe", "<dialog",
 )  # fmt: skip
-"""Tags of elements whose text is not about the page's subject."""
+"""Elements whose text is not about the page's subject."""
 
 MAX_OFFSETS = 300
 
@@ -67,10 +67,10 @@ _GROUPS = (
     NOT_MAIN,
 )
 """
-Groups of words that are searched for together, when one of them is first needed. Vector
-instructions find up to 64 words, five times as fast as a state table. They compare as many bytes as
-the shortest word has, up to four, so three-byte words are separate groups. If words of a group
-overlap in a text, only the first is found.
+Groups of words. A group is searched when one of its words is first needed. Vector instructions find
+up to 64 words, five times as fast as a state table. They compare as many bytes as the shortest word
+has, up to four, so three-byte words have their own groups. If words of a group overlap in a text,
+only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(
@@ -82,23 +82,23 @@ _AUTOMATA = [
 ]
 _GROUP_NUMBERS = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _CHUNK_BYTES = 262_144
-"""Bodies are searched in chunks, to limit the length of the list of matches."""
+"""Bodies are searched in chunks, so that the list of matches stays short."""
 _MAX_WORD_BYTES = max(len(word.encode()) for word in _GROUP_NUMBERS)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
 
 class Words:
-    """The words that occur in a page. Searching for a group takes 0.02 ms for 57 KB."""
+    """The words in a page. Searching for a group takes 0.02 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
         self.body = make_searchable(body)
-        """The page, converted by `make_searchable`. Offsets refer to these bytes."""
+        """The page after `make_searchable`. Offsets refer to these bytes."""
         self.lowered = self.body.lower()
         self._groups: list[dict[str, list[int]] | None] = [None] * len(_GROUPS)
 
     def offsets(self, word: str) -> list[int]:
-        """Return the first offsets of a word in ascending order, at most MAX_PLACES."""
+        """Return a word's first offsets in ascending order, at most MAX_PLACES."""
         return self._group_offsets(_GROUP_NUMBERS[word]).get(word, [])
 
     def _group_offsets(self, number: int) -> dict[str, list[int]]:
@@ -122,12 +122,12 @@ class Words:
         return bool(self.offsets(word))
 
     def any(self, words: tuple[str, ...]) -> bool:
-        """Return True if any of `words` occurs. All of them must be in the same group."""
+        """Return True if any of `words` (all in the same group) occurs."""
         offsets = self._group_offsets(_GROUP_NUMBERS[words[0]])
         return not offsets.keys().isdisjoint(words)
 
     def first(self, word: str) -> int:
-        """Return the offset of the first occurrence of a word, or -1."""
+        """Return a word's first offset, or -1."""
         return next(iter(self.offsets(word)), -1)
 
     def occurs_in_class(self, *words: str) -> bool:
@@ -153,7 +153,7 @@ class Words:
         )
 
     def _matches_any_occurrence(self, word: str, predicate: Callable[[int], bool]) -> bool:
-        """Return True if an occurrence passes `predicate`, or if there are too many to examine."""
+        """Return True if an occurrence passes `predicate`, or if there are too many to check."""
         offsets = self.offsets(word)
         return any(map(predicate, offsets)) or len(offsets) >= MAX_OFFSETS
 

@@ -1,7 +1,7 @@
 """
-Identify currencies by their ISO 4217 codes and the symbols, words and short names that pages use.
+Identify currencies by ISO 4217 codes and by the symbols, words and short names that pages use.
 
-A symbol of several currencies (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
+A symbol such as `$`, `kr`, `¥` or `Rs.` is ambiguous without a country.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CURRENCIES = frozenset(
     "XAG XAU XCD XCG XDR XOF XPF YER ZAR ZMW ZWG ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK "
     "TRL BTC CNH GGP IMP JEP XBT ETH".split()
 )
-"""ISO 4217 with recently retired codes, and other codes that shops use in `priceCurrency`."""
+"""ISO 4217 with recently retired codes, and other codes used in `priceCurrency`."""
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
 """Maps unofficial codes that shops use to ISO codes."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
@@ -66,7 +66,7 @@ _AMBIGUOUS_SYMBOLS = {
 }  # fmt: skip
 """Symbols of several currencies, by the country of the page's audience."""
 _DEFAULT_CURRENCIES = {"руб": "RUB", "lei": "RON"}
-"""The currency of such a symbol if the page's country is unknown or not listed."""
+"""The currency if the page's country is unknown or not listed."""
 _ALIASES = {
     "kr.": "kr", "kronor": "kr", "kroner": "kr", "rs.": "rs", "₨": "rs", "rupees": "rs", ":-": "kr",
     "dollars": "$", "dollar": "$", "руб.": "руб", "рублей": "руб", "рубля": "руб",
@@ -77,7 +77,7 @@ MARKS = "|".join(
     re.escape(symbol)
     for symbol in sorted({*SYMBOLS, *_AMBIGUOUS_SYMBOLS, *_ALIASES}, key=len, reverse=True)
 )
-"""A case-insensitive pattern for all symbols and names, but not codes, longest first."""
+"""Matches all symbols and names in any case, but no codes; longest first."""
 
 _ADDRESS = re.compile(r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?")
 _WORD = re.compile(rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})))(?![^\W\d_])")
@@ -85,7 +85,7 @@ _MAX_NAME_CHARS = 40
 
 
 def currency_by_symbol(mark: str, country: str | None = None) -> str | None:
-    """Return the code of a symbol or name. `country` (two letters) decides if it is ambiguous."""
+    """Return the code of a symbol or name. If it is ambiguous, `country` (two letters) decides."""
     mark = mark.lower()
     if mark in SYMBOLS:
         return SYMBOLS[mark]
@@ -103,7 +103,7 @@ def parse_currency(text: str, country: str | None = None) -> str | None:
     """
     Return the currency in a string without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
-    Returns None for a string that names two currencies; `EUR (€)` names one.
+    Returns None if it names two currencies; `EUR (€)` names one.
     """
     code = currency_by_code(text) or currency_by_symbol(text, country)
     if code:

@@ -1,5 +1,5 @@
 """
-Decide which number in a date such as `2/12/2015` is the day, by its language or weekday.
+Decide which number in a date such as `2/12/2015` is the day: by language or weekday.
 
 The orders are from CLDR's short date formats.
 """

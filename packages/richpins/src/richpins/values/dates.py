@@ -3,7 +3,7 @@ Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
 time with one. In `03/04/2024`, a weekday in front or the page's language decides which number is
-the day; otherwise the date is rejected, as is a time that is understood only in part. A leap second
+the day; otherwise the date is rejected. So is a time that is understood only in part. A leap second
 becomes the second before it, so that the day does not change.
 """
 
@@ -24,7 +24,7 @@ from richpins.values.time_zones import zone_at
 
 @dataclass(frozen=True, slots=True)
 class PartialDate:
-    """A year, or a month of a year, if the page gives no full date."""
+    """A year, or a month of a year, for a page that gives no full date."""
 
     year: int
     month: int | None = None
@@ -35,7 +35,7 @@ class PartialDate:
 
 
 Moment = date | datetime
-"""A datetime without tzinfo is a time whose zone the page does not give."""
+"""A datetime without tzinfo is a time for which the page gives no zone."""
 AnyDate = date | datetime | PartialDate
 
 _CLOCK = r"(?P<h>\d{1,2})(?::|\s?h\s?(?=\d\d(?!\d)))(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
@@ -53,7 +53,7 @@ _ISO = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
-"""A time whose minutes are missing or have one digit, so that only its day is certain."""
+"""A time without minutes or with a one-digit minute: only the day is certain."""
 _WEEKDAY = (
     r"(?:(?:le|am|on|el|il)\s{1,3})?"
     r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
@@ -121,9 +121,9 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     """
     Return a date or time as the page gives it, or None if it is invalid or ambiguous.
 
-    `language` is the page's language, such as `fr` or `en-GB`. It decides whether the day comes
-    first in `2/12/2015`. `en` and `en-US` do not decide it, because templates set them on pages
-    of any country.
+    The page's `language`, such as `fr` or `en-GB`, decides whether the day comes first in
+    `2/12/2015`. `en` and `en-US` do not decide it, because templates set them on pages of any
+    country.
     """
     if isinstance(value, bool):
         return None
@@ -137,7 +137,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
 
 @lru_cache(256)
 def _parse_moment(text: str) -> Moment | None:
-    """Parse a string. Cached, because each date on a page is compared, ranked and then read."""
+    """Cached, because each date on a page is compared, ranked and then read."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
     except (ValueError, OverflowError):
@@ -172,7 +172,7 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
 
 
 def year(value: Any) -> int | None:
-    """Return the year of a moment, or of a string such as `2004` or `2004-05`."""
+    """Return the year in a moment, or in a string such as `2004` or `2004-05`."""
     instant = moment(value)
     if instant is not None:
         return instant.year
@@ -194,7 +194,7 @@ def _parse_iso(text: str) -> Moment | None:
 
 
 def _day(year: int, month: int, day: int) -> date:
-    """Return a day. Raises ValueError if there is no such day between the years 1000 and 2200."""
+    """Return a day. Raises ValueError for an impossible day or a year outside 1000 to 2200."""
     if not _MIN_YEAR <= year <= _MAX_YEAR:
         raise ValueError(year)
     return date(year, month, day)
@@ -204,9 +204,9 @@ def _with_time(
     day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
 ) -> Moment | None:
     """
-    Return a match's day with its time and the time zone after it, or None if that is unreadable.
+    Return a match's day with its time and the zone after it; None if these are unreadable.
 
-    If the word after the time may mean am or pm, return only the day.
+    If the next word may mean am or pm, return only the day.
     """
     zone = zone_at(text, match.end())
     if zone is None:
@@ -243,7 +243,7 @@ def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
 
 def _to_24_hours(hour: int, am_pm: str | None) -> int:
     """
-    Return the hour of a day; `am_pm` is the first letter of `am` or `pm`, if any.
+    Return the hour of a day. `am_pm` is `a`, `p` or nothing.
 
     Raises ValueError if the two contradict each other, as in `14:00 am`.
     """
@@ -268,7 +268,7 @@ def _parse_named_month(text: str) -> Moment | None:
 def _with_time_or_day(
     day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
 ) -> Moment | None:
-    """Return the day of a match with its time, if it has one, or None if much text follows."""
+    """Return a match's day with its time, if it has one; None if much text follows."""
     if match["h"] is None:
         return day if len(text) - match.end() <= _MAX_REST else None
     zone = zone_at(text, match.end())
@@ -293,7 +293,7 @@ def _parse_javascript(text: str) -> Moment | None:
 
 
 def _parse_slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
-    """Parse a date of three numbers; `is_day_first` decides if nothing else does."""
+    """Parse a date of three numbers. `is_day_first` decides if nothing else does."""
     match = _SLASHED.match(text)
     day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
     if match is None or day is None:
@@ -378,9 +378,9 @@ def pick(
     language: str | None = None,
 ) -> AnyDate | None:
     """
-    Return the date of `field`; a full date is preferred to a year from a more trusted source.
+    Return the date of `field`. A full date is preferred to a year from a more trusted source.
 
-    `language` is the page's language. It decides the order of day and month in some dates.
+    The page's `language` decides the order of day and month in some dates.
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)

@@ -1,8 +1,8 @@
 """
 Parse durations in ISO 8601 and in the informal notations that pages use.
 
-It accepts `PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
-`{"minValue": …, "maxValue": …}`, for which it returns the larger value.
+Examples are `PT1H30M`, `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
+`{"minValue": …, "maxValue": …}`, which yields the larger value.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def minutes(value: Any) -> int | None:
 
 
 def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
-    """Return seconds; a number without a unit is in `bare_unit` (s or m)."""
+    """Return seconds. A number without a unit is in `bare_unit` (s or m)."""
     if isinstance(value, Node):
         value = value.first("maxvalue", "value", "minvalue", "name", "duration")
     if isinstance(value, bool) or value is None:

@@ -12,10 +12,10 @@ _MAX_CHARS = 20_000
 
 def largest(srcset: str) -> str | None:
     """
-    Return the URL of the largest candidate as written, or None if there is no URL.
+    Return the largest candidate's URL as written, or None.
 
-    A comma separates URLs only at the end of a URL, because image servers use commas in URLs. If
-    sizes are equal or missing, the first URL is returned.
+    A comma inside a URL does not separate URLs, because image servers use commas. If sizes are
+    equal or missing, the first URL is returned.
     """
     best: tuple[float, str] | None = None
     position, text = 0, srcset[:_MAX_CHARS]

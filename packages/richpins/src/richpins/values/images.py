@@ -17,10 +17,10 @@ from richpins.values import image_sets, numbers
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image. Sizes are declared pixels, or None if not declared."""
+    """Sizes are declared pixels, or None if undeclared."""
 
     url: str
-    """Absolute, but otherwise as written, because image servers may sign or parse their URLs."""
+    """Absolute, but otherwise as written: image servers may sign or parse their URLs."""
     width: int | None = None
     height: int | None = None
     alt: str | None = None
@@ -87,7 +87,7 @@ def _parse_pixels(value: Any) -> int | None:
 
 
 def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
-    """Yield each og:image with the structured properties that follow it."""
+    """Yield each og:image with the properties that follow it."""
     url: str | None = None
     facts: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
@@ -124,7 +124,7 @@ def visible_images(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
     Yield the first image whose name resembles the page's, or else the first one declared large.
 
-    Used for pages whose markup offers no image, or only an icon.
+    Used if the markup offers no image, or only an icon.
     """
     if b"<im" not in sources.words.lowered:  # the parser treats `image` as `img`
         return
@@ -180,7 +180,7 @@ def _article_image(sources: Sources) -> Image | None:
 
 
 def image_url(attributes: dict[str, str | None], sources: Sources) -> str | None:
-    """Return the absolute URL of an `img`: lazy-loading attributes first, `srcset` last."""
+    """Return an `img` element's absolute URL: lazy-loading attributes first, `srcset` last."""
     for name in ("data-src", "data-lazy-src", "src"):
         if url := sources.absolute(attributes.get(name) or ""):
             return url
@@ -191,7 +191,7 @@ def image_url(attributes: dict[str, str | None], sources: Sources) -> str | None
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Return True for an image in the page's header, footer or menus, or with a logo's name."""
+    """Return True for an image in the page's header, footer or menus, or named like a logo."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
     ancestor = node.parent
@@ -208,7 +208,7 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
 
 
 def image_with_size(url: str, width: Any, height: Any) -> Image:
-    """Return an image with its declared size, or else with the size in its URL."""
+    """Return an image with its declared size, or else the size in its URL."""
     return _with_size_from_url(Image(url, _parse_pixels(width), _parse_pixels(height)))
 
 
@@ -225,8 +225,8 @@ def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
-    Of equal images, it prefers https, then the first, which is the most trusted. An icon or logo is
-    used only if there is no other image.
+    Of equal images, it prefers https, then the first, most trusted one. Icons and logos are used
+    only if there is nothing else.
     """
     ranked = [(_rank(image), -index, image) for index, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -247,7 +247,7 @@ _HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGN
 
 
 def is_icon(image: Image) -> bool:
-    """Return True for an image that is declared small or has an icon's or logo's name."""
+    """Return True for an image declared small, or named like an icon or logo."""
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True
@@ -255,7 +255,7 @@ def is_icon(image: Image) -> bool:
 
 
 def is_presentable(image: Image) -> bool:
-    """Return True unless the image is an icon, or is declared too small to represent a page."""
+    """Return True unless the image is an icon, or declared too small to represent a page."""
     sides = [side for side in (image.width, image.height) if side]
     return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 

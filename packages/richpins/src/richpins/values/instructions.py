@@ -27,7 +27,7 @@ def without_repeats(entries: list[str]) -> list[str]:
     """
     Remove repeated entries from a list.
 
-    Templates write a second copy for printing, or one for each system of units.
+    Templates write copies for printing, or one for each system of units.
     """
     names = [_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
@@ -45,7 +45,7 @@ def without_repeats(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """Return the steps by section, with nesting and numbering resolved, or None without steps."""
+    """Return the steps by section, without nesting and numbers; None without steps."""
     collector = _StepCollector()
     collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
@@ -63,7 +63,7 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
 
 
 class _StepCollector:
-    """Collects steps by section. It visits each item once, because references may be cyclic."""
+    """Collects steps by section. Visits each item once: references may be cyclic."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []
@@ -71,7 +71,6 @@ class _StepCollector:
         self.visited: set[int] = set()
 
     def add(self, raw: list[Any], section: str | None, depth: int) -> None:
-        """Add the steps in `raw` under the heading `section`."""
         for value in raw:
             if self.steps_left <= 0 or depth > _MAX_NESTING:
                 return
@@ -144,7 +143,7 @@ _STEP_HEADING = re.compile(
 
 
 def remove_numbers(steps: list[str]) -> list[str]:
-    """Remove step numbers that count 1, 2, 3 from the first step. Other numbers have a meaning."""
+    """Remove step numbers that count 1, 2, 3. Other numbers have a meaning."""
     if len(steps) == 1:
         steps = _split_numbered(steps[0])
     numbered = [

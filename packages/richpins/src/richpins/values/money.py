@@ -1,9 +1,9 @@
 """
-Parse prices as people write them: find out which number is the price, and find its currency.
+Parse prices as people write them: which number is the price, and in which currency.
 
-A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`.
-Percentages, quantities, prices for several pieces and former prices are not current prices. A price
-that is understood only in part is rejected.
+A symbol or code counts only next to a number or alone, so `after` does not contain the currency
+`ft`. Percentages, quantities, former prices and prices for several pieces are not current prices. A
+price that is understood only in part is rejected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POWERS = {
     )
     for word in words.split()
 }
-"""Words and letters that multiply the number before them, except `M`, which is ambiguous."""
+"""Words and letters that multiply the number before them, but not the ambiguous `M`."""
 _MULTIPLIER = (
     r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
     r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
@@ -44,7 +44,7 @@ _CHANGES_VALUE = re.compile(
     r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
     r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
 )
-"""If one of these follows a number, the number alone is not the price: `£1.2m`, `5 mil`, `1½`."""
+"""After these, the number before them is not the whole price: `£1.2m`, `5 mil`, `1½`."""
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
     rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
@@ -62,7 +62,7 @@ _CENTS_AFTER_SYMBOL = re.compile(
     rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
-"""Decimals after the symbol, at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+"""Decimals after the symbol at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
@@ -89,8 +89,6 @@ _MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A number in a string, with or without a currency next to it."""
-
     start: int
     """The start of the number, or of the currency before it."""
     end: int
@@ -100,7 +98,7 @@ class _Amount:
     code: str | None
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
-        """Return the value, or None if the surrounding text may change it."""
+        """Return the value; None if the surrounding text may change it."""
         if _CHANGES_VALUE.match(text, self.end) or _FOR_SEVERAL.search(
             text[max(0, self.start - _LABEL_CHARS) : self.start]
         ):
@@ -117,10 +115,9 @@ class _Amount:
 
 def find_currency(value: Any, country: str | None = None) -> str | None:
     """
-    Return the ISO 4217 code that is the whole string, or is next to a number in it.
+    Return the ISO 4217 code that is the whole string, or next to a number in it.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without a country, they are
-    ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` means; without one, they are ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
@@ -133,8 +130,8 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return the price in a JSON number or a string, or None if it is absent or ambiguous.
 
-    If there are several numbers, it returns the current price. Numbers next to a currency take
-    precedence. A percentage, a quantity of goods or a former price is never returned.
+    Of several numbers, it returns the current price. Numbers next to a currency take precedence. It
+    never returns percentages, quantities or former prices.
     """
     if not isinstance(value, str):
         return numbers.decimal(value, currency)
@@ -155,7 +152,7 @@ def count_amounts(text: str) -> int:
 
 
 def _normalize_text(value: str) -> str:
-    """Return a string without escapes and tags, and with the decimals before the symbol."""
+    """Return a string without escapes and tags, and with all decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.normalize_signs(clean(value))
@@ -215,7 +212,7 @@ def _find_amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Add a match's amount by the number's end, unless its code is an ordinary word here."""
+    """Add a match's amount by the number's end, unless its code is just a word here."""
     code = match["code"]
     if code is None:
         name = currencies.currency_by_symbol(match["mark"], country)

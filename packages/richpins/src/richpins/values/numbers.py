@@ -14,8 +14,8 @@ from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
 """
-A number in the result of `normalize_signs`. A space or apostrophe groups three digits. A point or
-comma at the start (`.75`) is a decimal separator.
+A number after `normalize_signs`. A space or apostrophe groups three digits. A leading point or
+comma (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
@@ -57,7 +57,7 @@ _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 def normalize_signs(text: str) -> str:
     """
-    Return a string with ASCII separators, signs and spaces, without invisible characters.
+    Return a string with ASCII separators, signs and spaces, and no invisible characters.
 
     Two raised digits after a number are its decimals: `12⁹⁹`.
     """
@@ -72,9 +72,9 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     Return a number as Decimal, or None if it is absent or ambiguous.
 
     A JSON number is used unchanged. In a string, the last of two kinds of separators is the decimal
-    separator (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a
-    single separator before three digits groups them unless the currency has three decimals. For a
-    rounded number (`1.2M`), the result is None.
+    separator (`1.299,00` and `1,299.00`), and a repeated separator groups digits (`1.299.000`). A
+    single separator groups three digits unless the currency has three decimals. A rounded number
+    (`1.2M`) yields None.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -98,7 +98,7 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 def decimal_with_point(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350` whose point is a decimal separator, or None for other strings.
+    Return a number such as `3.350`, reading its point as a decimal separator; else None.
 
     Software may write three decimals for a currency with two; the last one is then zero. In a
     currency without decimals, a point can only group thousands.

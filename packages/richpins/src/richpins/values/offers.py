@@ -2,8 +2,7 @@
 Read an offer's price: the amount, the currency, and the price before a reduction.
 
 An offer has its price in a property, in a monetary amount, or in price specifications. Fees, unit
-prices, partial prices, and prices for larger quantities or for members are not the price of one
-piece.
+prices, partial prices, and prices for members or larger quantities are not the price of one piece.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class Price:
     """The highest price, if the offers differ."""
     list_price: Decimal | None
     offer: Node | None = field(default=None, compare=False)
-    """The offer that has this price; None if the price is from another source."""
+    """The offer with this price; None if the price is from another source."""
     other_offers: tuple[Node, ...] = field(default=(), compare=False)
-    """The offers with prices that were not chosen."""
+    """The offers whose prices were not chosen."""
 
 
 IsPlain = Callable[[str], bool]
@@ -65,7 +64,7 @@ def read_offer_price(
     offer: Node, country: str | None, *, is_plain: IsPlain = _is_never_plain
 ) -> Price | None:
     """
-    Return an offer's price, or None if it has no amount or its currency is uncertain.
+    Return an offer's price; None if it has no amount or an uncertain currency.
 
     `is_plain` decides how to read ambiguous amounts.
     """
@@ -103,7 +102,7 @@ def offer_availability(offer: Node) -> Availability | None:
 
 
 def offer_rank(offer: Node) -> int:
-    """Rank how easily a buyer of one piece can use an offer, from 0 (easily) to 3 (hardly)."""
+    """Rank how easily one buyer can get one piece by an offer, from 0 (easily) to 3 (hardly)."""
     has_conditions = (
         any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
     )
@@ -115,7 +114,7 @@ def offer_rank(offer: Node) -> int:
 
 
 def _is_single_piece_price(specification: Node) -> bool:
-    """Return False for a fee, a partial price, a unit price, or a price for members or in bulk."""
+    """Return False for a fee, a partial or unit price, or a price for members or in bulk."""
     if specification.is_a(_FEES) or any(specification.all(name) for name in _SPECIAL_CONDITIONS):
         return False
     reference = specification.first("referencequantity")
@@ -141,7 +140,7 @@ def _nodes(values: list[Any]) -> list[Node]:
 
 
 def _find_currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
-    """Return the currency of an offer, or None if its text and its property differ."""
+    """Return an offer's currency; None if its text and its property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
     text_currency = next((code for text in texts if (code := money.find_currency(text))), None)
@@ -173,7 +172,7 @@ def _ancestors(offer: Node) -> Iterator[Node]:
 def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount of the first of `names` that has one; None if its values differ."""
+    """Return the amount in the first of `names` that has one; None if its values differ."""
     for name in names:
         amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
         amount = _common_amount([candidate for candidate in amounts if candidate is not None])
@@ -200,7 +199,7 @@ def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
 
 def _common_amount(amounts: list[Decimal]) -> Decimal | None:
     """
-    Return the amount if all values agree, or None.
+    Return the amount; None if the values differ.
 
     Templates print 0 for an unset value, and may print an amount both with and without cents.
     """

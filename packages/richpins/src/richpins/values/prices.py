@@ -20,11 +20,11 @@ MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
 
 ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
-"""Finds a price in the visible text, given the country. Returns amount, currency and position."""
+"""Finds the visible price, given the country. Returns amount, currency and position."""
 
 
 def find_offers(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the offers of products, of their variants, and inside aggregate offers."""
+    """Yield the offers of products and their variants, also inside aggregate offers."""
     offers_left = MAX_OFFERS
     for node in nodes:
         if node.role == "itemoffered" and node.parent is not None:
@@ -71,7 +71,7 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
 
 
 def _price_string_metas(sources: Sources) -> Iterator[Candidate]:
-    """Yield meta elements with a price and its currency in one string, such as `30,000원`."""
+    """Yield meta elements that contain a price with its currency, such as `30,000원`."""
     yield from sources.meta("og:price", "product:price")
     for number in ("1", "2"):
         label = sources.metas.first(f"twitter:label{number}") or ""
@@ -85,13 +85,13 @@ _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço
 def read_price(
     sources: Sources, nodes: list[Node], field: str
 ) -> tuple[Decimal, str | None] | None:
-    """Return the price of an item with offers, recorded under the name `field`."""
+    """Return the price of an item with offers, recorded as `field`."""
     price = declared_price(sources, nodes, field)
     return (price.amount, price.currency) if price else None
 
 
 def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
-    """Return the price in the markup, recorded under the name `field`."""
+    """Return the price in the markup, recorded as `field`."""
     country = find_country(sources)
 
     def is_plain(text: str) -> bool:
@@ -137,8 +137,8 @@ def _mentions_only_us_dollar(sources: Sources) -> bool:
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
-    Yield the offsets where another country's dollar may be mentioned. The regular expression alone
-    would take 1 ms for 60 KB.
+    Yield where another country's dollar may be mentioned. The regular expression alone would take 1
+    ms for 60 KB.
     """
     for start in range(0, len(body), _CHUNK_BYTES):
         piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
@@ -164,7 +164,7 @@ _OTHER_DOLLAR = re.compile(
 _COUNTRY_OF_LANGUAGE = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
-"""Languages used in one country, for a page that declares no region."""
+"""Languages used in one country only, for pages that declare no region."""
 _GENERIC_TOP_LEVEL_DOMAINS = frozenset(
     {"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"}
 )
@@ -213,8 +213,8 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers rank after those in stock. If there are offers in stock, the others affect only
-    the highest price. The currency is that of the first offer with the best rank.
+    Sold-out offers rank after those in stock; next to these, they affect only the highest price.
+    The currency is that of the first offer with the best rank.
     """
     prices = ((offer, offers.read_offer_price(offer, country, is_plain=is_plain)) for offer in raw)
     offers_with_price = [(offer, price) for offer, price in prices if price]

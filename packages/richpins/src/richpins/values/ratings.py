@@ -18,23 +18,23 @@ class Rating:
 
     value: Decimal
     best: Decimal | None = None
-    """The top of the scale, or None if the page does not give it (then it is usually 5)."""
+    """The top of the scale; None (usually 5) if the page does not give it."""
     worst: Decimal | None = None
-    """The bottom of the scale, or None if the page does not give it."""
+    """The bottom of the scale; None if the page does not give it."""
     count: int | None = None
-    """The number of ratings, or of reviews if only those are counted."""
+    """The number of ratings, or of reviews if the page counts only those."""
     review_count: int | None = None
     """The number of reviews, if the page gives it."""
 
 
 def read_rating(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
-    """Return the rating that `nodes` declare, recorded under the name `field`."""
+    """Return the rating that `nodes` declare, recorded as `field`."""
     candidate = sources.lists(nodes, "aggregaterating")
     return sources.ledger.pick(field, rating, candidate, expected="a rating")
 
 
 def rating(value: Any) -> Rating | None:
-    """Return a rating from an AggregateRating or Rating node, or from a plain number."""
+    """Return the rating in an AggregateRating or Rating node, or in a plain number."""
     if isinstance(value, list):
         return next(filter(None, map(rating, value)), None)
     if not isinstance(value, Node):

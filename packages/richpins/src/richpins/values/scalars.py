@@ -1,4 +1,4 @@
-"""Parse individual values. Each parser converts a raw value to a typed one, or returns None."""
+"""Parsers of individual raw values. Each returns a typed value or None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NAME_CHARS = 80
 
 
 def text(value: Any) -> str | None:
-    """Return one line of text; a node's text is its name."""
+    """Return one line of text. A node's text is its name."""
     if isinstance(value, Node):
         value = value.first("name", "text", "headline", "value", "title", "url") or value.id
     if isinstance(value, Node):
@@ -64,7 +64,7 @@ def name(value: Any) -> str | None:
 
 
 def _name_in_role(node: Node) -> str | None:
-    """Return the name in a schema.org Role. It nests the value under the same property again."""
+    """Return the name in a schema.org Role, which nests the value under the same property again."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None
 

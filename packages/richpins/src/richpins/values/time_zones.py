@@ -37,15 +37,15 @@ _BRACKET = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
 _INVALID_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
 
 Offset = tuple[timezone | None, int]
-"""A time zone, or None if the text has none, and the position after it."""
+"""A time zone (None if the text has none) and the position after it."""
 
 
 def zone_at(text: str, position: int) -> Offset | None:
     """
-    Return the zone at position `position`, right after a time, and the position where it ends.
+    Return the zone at `position`, right after a time, and where it ends.
 
-    Returns None if the text makes the time unreadable: more digits, an offset that no zone has, or
-    two different offsets.
+    Returns None for an unreadable time: with more digits, an offset that no zone has, or two
+    different offsets.
     """
     zones: list[timezone] = []
     while (match := _next_zone(text, position)) is not None:
@@ -66,7 +66,7 @@ def zone_at(text: str, position: int) -> Offset | None:
 
 
 def _next_zone(text: str, position: int) -> Offset | None:
-    """Return the zone at `position`, None if there is none, or (None, end) if it is impossible."""
+    """Return the zone at `position`, None without one, or (None, end) if it is impossible."""
     numeric = _NUMERIC.match(text, position)
     if numeric is not None:
         return _offset(numeric), numeric.end()

@@ -67,7 +67,7 @@ class Yield:
 
     quantity: Decimal
     unit: str = "servings"
-    """The page's word in lower case; all words for people or portions become `servings`."""
+    """The page's word in lower case. All words for people or portions become `servings`."""
     quantity_min: Decimal | None = None
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Yield:
 
 def read_yield(value: Any) -> Yield | None:
     """
-    Return a yield from a number, a string or a list of both, preferably one with a unit.
+    Return the yield in a number, a string or a list of both, preferably one with a unit.
 
     If a bare number precedes a range (`4`, `4-6 bowls`), it is the quantity, with the range's unit.
     """
@@ -120,14 +120,14 @@ def _parse_yield(value: Any) -> tuple[Yield, bool] | None:
 
 
 def _fraction_to_decimal(match: re.Match[str]) -> str:
-    """Return a number with a one-character fraction as a decimal: `1½` becomes `1.5`."""
+    """Return a number with its one-character fraction as a decimal: `1½` becomes `1.5`."""
     fraction = Decimal(unicodedata.numeric(match[2])).quantize(Decimal("0.01"))
     number = f"{Decimal(match[1] or 0) + fraction:f}"
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _words_to_digits(text: str) -> str:
-    """Replace the first number with digits if it is a word before other words: `two loaves`."""
+    """Replace the first number with digits if it is a word before others: `two loaves`."""
     word = _NUMBER_WORD.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):
