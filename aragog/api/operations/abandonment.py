@@ -35,6 +35,6 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """Return a function that returns `is_abandoned` of this thread in any thread."""
+    """Return a function that tells other threads whether this thread's call is abandoned."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

@@ -251,8 +251,8 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
 
 def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
     """
-    Return the same response as if nothing were stored if a page must not be used for a purpose,
-    otherwise None.
+    If a page must not be used for a purpose, return a response as if nothing were stored.
+    Otherwise, return None.
     """
     if purpose is None or page.record is None:
         return None

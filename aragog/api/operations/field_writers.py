@@ -24,8 +24,10 @@ class FieldWriters:
 
     def check(self, token: str | None, fields: Iterable[str]) -> None:
         """
-        Check that a token may write and delete these fields. Raises: AccessDenied: the token may
-        not, or a field's name resembles that of an owned field.
+        Check that a token may write and delete these fields.
+
+        Raises:
+            AccessDenied: the token may not, or a field's name resembles that of an owned field.
         """
         if not self._declared:
             return

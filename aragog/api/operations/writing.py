@@ -129,8 +129,8 @@ def _write(store: UrlStore, request: PutRequest) -> str:
 
 def _expected_version(store: UrlStore, url: str, if_version: str | None) -> str | None:
     """
-    Return the version that the write is based on, or None if it only requires that the record
-    exists, which is checked.
+    Return the version that the write is based on. If any version will do, check that the record
+    exists and return None.
     """
     if if_version != ANY_VERSION:
         return if_version
