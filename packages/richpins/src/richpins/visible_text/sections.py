@@ -301,7 +301,7 @@ def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if lists or any(
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
-            continue  # # its inner elements are smaller and examined separately
+            continue  # its inner elements are smaller and examined separately
         text = spaced_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose_texts.extend([text] if kind == "ingredients" else _lines_without_afterwords(node))
