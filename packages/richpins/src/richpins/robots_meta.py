@@ -209,6 +209,7 @@ def _smaller_preview(first: str | None, other: str | None) -> str | None:
 
 
 def _smaller_limit(first: int | None, other: int | None) -> int | None:
+    """Return the smaller limit; -1 means no limit."""
     if first is None or other is None:
         return other if first is None else first
     return max(first, other) if min(first, other) < 0 else min(first, other)

@@ -92,6 +92,7 @@ def find_container(
 
 
 def _around(block: TextBlock, known_mixed: dict[Any, bool]) -> Iterator[Any]:
+    """Yield the elements that score a paragraph's letters, innermost first."""
     paragraph = paragraph_of(block)
     holders = (each for each in _chain(paragraph.getparent()) if each.tag not in INLINE)
     if paragraph not in known_mixed:

@@ -133,10 +133,7 @@ def _is_decoration(image: Any) -> bool:
 
 
 def _in_line(wrapper: Any, image: Any) -> Any:
-    """
-    Return the parent if the image (or a link or span around it) is within a line of text, else
-    None.
-    """
+    """Return the parent if the image, or a link or span around it, is inside a line of text."""
     parent = wrapper.getparent()
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else wrapper
 

@@ -82,6 +82,7 @@ class _Search:
                     self._mark(position, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
+        """Return, for each block, the start of the next located block."""
         following: list[int | None] = []
         start: int | None = None
         for position in reversed(self._positions):

@@ -122,6 +122,7 @@ class _TableReader:
             return {}
 
     def kind(self) -> ItemKind:
+        """Return the kind. Raises InvalidKind."""
         if not FIELD_NAME.fullmatch(self._name):
             self.problems.append(
                 "its name may contain only lowercase letters, digits and underscores"

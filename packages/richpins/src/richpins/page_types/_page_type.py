@@ -53,9 +53,7 @@ class PageType:
     is_complete: Callable[[Node], bool] = _is_never_complete
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
-    """
-    True if items without a page type take precedence over its own, as a trip does over its places.
-    """
+    """True if items without a page type come first, as a trip comes before its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
     Returns the nodes and the record if the visible text shows such a subject, else None. The second

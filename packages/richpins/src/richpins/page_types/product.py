@@ -216,10 +216,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """
-    Move the offer with the chosen price to the front, so that its seller and condition are
-    preferred.
-    """
+    """Move the offer with the chosen price to the front. Its seller is then preferred."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -232,7 +229,7 @@ def _availability(
 
     If that offer declares none, the product is in stock if the product itself is, or another offer
     without a price. Otherwise the first availability found counts. A product stays in stock if only
-    some of its sizes are sold out.
+    one of its sizes is sold out.
     """
     skipped = {id(offer) for offer in price.other_offers} if price else set()
     remaining = [offer for offer in offers if id(offer) not in skipped]

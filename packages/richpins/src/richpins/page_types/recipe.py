@@ -37,9 +37,7 @@ class Recipe:
     total_minutes: int | None = None
     """The declared total, or else the sum of the other two times if both are known."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """
-    Keys are schema.org's property names, such as `calories`; values are texts such as `143 kcal`.
-    """
+    """Keys are schema.org's property names, such as `calories`; a value may be `143 kcal`."""
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()
@@ -167,7 +165,7 @@ def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # # If there are several values, each has paragraphs for an amount, a name and a note.
+        # If there are several values, each has paragraphs for an amount, a name and a note.
         return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
@@ -336,7 +334,7 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
 
 def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
-    Return the recipe that headings, lists and class names show on a page without markup.
+    Return the recipe that headings, lists and class names show on a page without recipe markup.
 
     Ingredients without steps are not a recipe. On pages without a word for ingredients, this takes
     only one search in the bytes.

@@ -39,6 +39,7 @@ class Node:
     """The property of `parent` that has this node as a value."""
 
     def is_a(self, types: frozenset[str]) -> bool:
+        """Return True if one of the node's types is in `types` (lower case)."""
         return any(name.lower() in types for name in self.types)
 
     def all(self, *names: str) -> list[Value]:

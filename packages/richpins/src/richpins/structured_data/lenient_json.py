@@ -209,7 +209,7 @@ class _LenientReader:
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
-        # # Quotes after this one do not end a string either. Checking them again for each of
+        # Quotes after this one do not end a string either. Checking them again for each of
         # 30,000 opening quotes took 100 s.
         self._has_no_closing_quote = True
         return self._literal()

@@ -96,6 +96,7 @@ class MetaTags:
         return self._contents.keys().isdisjoint(names)
 
     def with_positions(self, name: str) -> list[tuple[str, int]]:
+        """Return the contents for a name, each with the index of its meta element."""
         return self._contents.get(name, [])
 
     def __contains__(self, name: str) -> bool:

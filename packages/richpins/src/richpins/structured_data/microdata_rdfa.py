@@ -26,6 +26,7 @@ FORMER_PRICE = "formerprice"
 
 MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
+"""Maximum number of ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
 """Maximum number of elements to which all itemrefs of a page may refer."""
 
@@ -52,6 +53,7 @@ class _Mark:
     names: list[str]
     """The owner's properties that get this element's value."""
     node: Node | None
+    """The item that the element starts."""
 
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:

@@ -1,8 +1,8 @@
 """
 Recognize elements near a recipe's lists that are not part of them.
 
-Examples are buttons and links (`Send me the list`), serving selectors, ratings, nutrient tables,
-breadcrumbs and advertisements.
+Examples are buttons, links (`Send me the list`), serving selectors, ratings, nutrients, breadcrumbs
+and advertisements.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Find a product's brand in a page's visible text: next to a label, in a link or in a picture.
+Find a product's brand next to a label, in a link or in a picture.
 
 Used only if the product's markup has no brand.
 """
@@ -44,7 +44,7 @@ def brands(sources: Sources) -> Iterator[Candidate]:
 
 
 def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of a link to a brand page soon after the first h1, if there is only one."""
+    """Yield the text of the only link to a brand page soon after the first h1."""
     start = max(0, sources.heading_end)
     end = _SITE_FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
     max_bytes = end.start() - start if end else _MAX_BYTES_AFTER_HEADING

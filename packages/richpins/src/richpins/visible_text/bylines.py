@@ -41,7 +41,7 @@ _SEVERAL_NAMES = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Yield names from elements whose class or rel is `author` or `byline`, except in comments."""
+    """Yield names from elements with the class or rel `author` or `byline`, except in comments."""
     named_elements = [
         (node, name)
         for node in _byline_elements(sources)
@@ -113,7 +113,7 @@ _PERSON = re.compile(
 
 
 def _may_contain_by(sources: Sources) -> bool:
-    """Return True if a string soon after the h1 may start with a word for `by`; a fast check."""
+    """Return True if a string soon after the h1 may start with a word for `by`. Fast."""
     start = sources.heading_end
     following = (
         sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
@@ -151,7 +151,7 @@ def _name_in(node: LexborNode) -> str | None:
 
 
 def _name_element(node: LexborNode) -> LexborNode:
-    """Return the element with the name; an hCard also contains an organization and an address."""
+    """Return the element with the name. An hCard also contains an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
     if not _HCARD_CLASSES & set(classes):
         return node
@@ -176,7 +176,7 @@ _NOT_AN_AUTHOR = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Strings that look like names but are menu items, publishers or job titles."""
+"""Menu items, publishers and job titles that look like names."""
 
 
 def _raw_name(node: LexborNode) -> str | None:
@@ -216,7 +216,7 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 
 def _is_in_path(text: str, href: str) -> bool:
-    """Return True if a link to the author's page contains the name: `Paul` and `/author/paul/`."""
+    """Return True if the author's link contains the name: `Paul` and `/author/paul/`."""
     words = _SLUG.findall(text.lower())
     last_segment = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
     return bool(words) and text[0].isupper() and _SLUG.findall(last_segment) == words
@@ -244,7 +244,7 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 
 
 def _byline_elements(sources: Sources) -> list[LexborNode]:
-    """Return author and byline elements, starting with those after the first h1."""
+    """Return author and byline elements; those after the first h1 come first."""
     words = sources.words
     is_signed = any(word in words.lowered for word in _SIGNATURE_CLASSES)
     author_words = [word for word in AUTHORS_IN_TAGS if words.occurs_in_tag(word)]

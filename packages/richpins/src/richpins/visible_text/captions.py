@@ -2,8 +2,8 @@
 Find a recipe's times and servings in its visible text, by captions such as `Prep time`.
 
 Used only for values that are missing from the markup. Examples are `Prep time: 20 min`, `Serves 4`,
-`Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption counts only if a duration or number
-follows closely. Durations may also precede their captions, as in `20 min prep 1 h cook`.
+`Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption counts only if a duration or number is
+next to it. Durations may precede their captions: `20 min prep 1 h cook`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _INGREDIENTS_FOR = re.compile(
     r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?\s+[^\W\d_]{3,20})",
     re.IGNORECASE,
 )
-"""Matches `Ingredients for 10 rolls`, but not `for 10 g`: the word needs at least three letters."""
+"""Matches `Ingredients for 10 rolls`, but not `for 10 g`: the word must have three letters."""
 
 
 def text_on_one_line(document: Document, *, whole_body: bool) -> str:
@@ -86,7 +86,7 @@ _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.I
 
 
 def servings_by_class(document: Document) -> tuple[Yield, str] | None:
-    """Return the yield in an element with a class such as `servings`, and its source text."""
+    """Return the yield in an element with a class such as `servings`, and its text."""
     for node in document.tree.css(_SERVINGS_ELEMENTS)[:_MAX_SERVINGS_ELEMENTS]:
         text = node.attributes.get("data-servings") or text_without(node, HIDDEN_ELEMENTS)
         text = " ".join((text or "").split())
@@ -109,7 +109,7 @@ _SMALL_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(text: str) -> tuple[Yield, str] | None:
-    """Return the first yield that is not the size of one portion, and its source text."""
+    """Return the first yield that is not one portion's size, and its text."""
     for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
         for match in islice(pattern.finditer(text), _MAX_TOKENS):
             if _is_duration(text, match) or _PER_PORTION.match(match[0]):
@@ -143,7 +143,7 @@ _PER_PORTION = re.compile(
 
 
 def _is_portion_size(parsed_yield: Yield) -> bool:
-    """Return True if a yield is one portion's energy or an amount in spoons."""
+    """Return True if a yield is one portion's energy, or an amount in spoons."""
     if parsed_yield.unit == "servings":
         return parsed_yield.quantity >= _MAX_SERVINGS
     return _SPOONS.match(parsed_yield.unit) is not None
@@ -213,7 +213,7 @@ _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _CAPTION_GAP = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _TIME_CAPTION = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _INSTRUCTION = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
-"""`Cook 5 minutes` without other captions is an instruction, not the total time."""
+"""Without other captions, `Cook 5 minutes` is an instruction, not the total time."""
 _MAX_RUN_TOKENS = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
@@ -225,8 +225,8 @@ def times(text: str, servings_end: int | None = None) -> dict[str, tuple[int, st
     """
     Map `prep_minutes`, `cook_minutes` and `total_minutes` to minutes and their source text.
 
-    If no known caption is found, the total is the duration after a bare `Time`, or else the
-    duration after `servings_end`, where the servings caption ends (`4 servings - 30 min`).
+    Without a known caption, the total is the duration after a bare `Time`, or else after
+    `servings_end`, where the servings caption ends (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(text):
@@ -266,7 +266,7 @@ def _bare_times(text: str) -> Iterator[re.Match[str]]:
     """
     Find a bare capitalized `Time`, but not `Oven Time` or `Rest Time`.
 
-    Fast, because the pattern starts with the letter.
+    Fast, because the pattern starts with a fixed letter.
     """
     for match in _TIME_CAPTION.finditer(text):
         before = text[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
@@ -301,7 +301,7 @@ def _tokens(text: str) -> list[_CaptionToken]:
     """
     Return durations and captions in order.
 
-    Durations are searched first, because they are rare and captions take longer to find.
+    Durations are searched first: they are rare, and captions take longer to find.
     """
     result: dict[int, _CaptionToken] = {}
     has_days = _DAY.search(text) is not None

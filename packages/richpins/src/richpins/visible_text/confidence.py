@@ -1,8 +1,8 @@
 """
 Decide whether ingredients or steps in the visible text are certain enough to return.
 
-A wrong list is worse than none. Each rule rejects a kind of list that was right on fewer than six
-of ten pages, compared with the pages' own markup. ADR 77 has the figures.
+A wrong list is worse than none. Each rule rejects a kind of list that agreed with the page's own
+markup on fewer than six of ten pages. ADR 77 has the figures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SENTENCE_ENDS = tuple(".!。！♪")
 
 
 def doubt_about(section: Section) -> str | None:
-    """Return why a section's entries are probably wrong, or None if they seem right."""
+    """Return why a section's entries are probably wrong; None if they seem right."""
     entries = section.entries
     if not entries:
         return "doubtful: no entry of its own"
@@ -34,7 +34,7 @@ def doubt_about(section: Section) -> str | None:
 
 
 def _is_question(entry: str) -> bool:
-    """Return True for a question, but not for a step that ends with a question."""
+    """Return True for a question, but not for a step that ends with one."""
     return entry.endswith(("?", "？")) and not has_sentence(entry)
 
 

@@ -1,7 +1,7 @@
 """
-Recognize recipe facts that appear next to the lists: times, difficulty, calories, credits.
+Recognize facts next to a recipe's lists: times, difficulty, calories, credits.
 
-A line is a fact if it consists of numbers and of words for such facts, in about 25 languages.
+A line is a fact if it consists of numbers and words for such facts, in about 25 languages.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _DIFFICULTY_WORD = re.compile(
     r"lätt|enkel|medel|svår|middels|vanskelig|nem|let|svær|könnyű|közepes|nehéz|snadn[áéý]|lehk[áéý]|střední|"
     r"kolay|orta|zor|л[её]гк\w{1,2}|легко|средн\w{1,3}|сложн\w{1,2}|просто"
 )
-"""Words of a line such as `Difficulty: easy`."""
+"""The words in a line such as `Difficulty: easy`."""
 
 
 def is_note_among_steps(text: str) -> bool:

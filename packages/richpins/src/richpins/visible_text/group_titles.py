@@ -2,7 +2,7 @@
 Distinguish titles such as `For the sauce` from the entries below them.
 
 Titles can be in the same list as the ingredients or steps. They are recognized by their wording, by
-the class of their element, or by being bold when the entries aren't.
+their element's class, or by being bold when the entries aren't.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ MAX_TITLE_CHARS = 60
 
 
 class GroupTitle(str):
-    """A line that is marked up as the title of the entries after it."""
+    """A line marked up as the title of the entries after it."""
 
     __slots__ = ()
 
 
 def is_title(text: str) -> bool:
     """
-    Return True if a line names a group of entries: it ends with a colon, or starts with `For the`.
+    Return True if a line names a group of entries: it ends with a colon or starts with `For the`.
 
-    Such a line contains no amount and isn't a full sentence.
+    Such a line has no amount and isn't a full sentence.
     """
     if len(text) > MAX_TITLE_CHARS or count_amounts([text]):
         return False
@@ -76,7 +76,6 @@ _HEADING_CLASS = re.compile(
 
 
 def _only_child(node: LexborNode) -> LexborNode | None:
-    """Return the child element that contains all of a node's text, if there is one."""
     only_child: LexborNode | None = None
     for child in node.iter(include_text=True):
         if child.tag == "-text":
@@ -91,11 +90,11 @@ def _only_child(node: LexborNode) -> LexborNode | None:
 
 def mark_titles(lines: list[str], evidence: LexborNode | list[bool]) -> list[str]:
     """
-    Return the lines, with the titles among them marked as `GroupTitle`.
+    Return the lines, turning titles into `GroupTitle`.
 
-    `evidence` is the element that contains the lines, whose entirely bold lines are titles, or a
-    list that says for each line whether it looks like a title. If more than half of the lines would
-    be titles, none are marked.
+    `evidence` is the element that contains the lines, or a list that says for each line whether it
+    looks like a title. In an element, entirely bold lines are titles. If more than half of the
+    lines would be titles, none are marked.
     """
     if isinstance(evidence, LexborNode):
         bold = {normalize_space(node.text()) for node in evidence.css(_BOLD_ELEMENTS)[:_MAX_BOLD]}

@@ -1,8 +1,7 @@
 """
 Read the ingredients or steps in one element: a list, a table, similar rows, or paragraphs.
 
-This module looks only inside the element; `section_walk` decides which elements belong to a
-section.
+`section_walk` decides which elements belong to a section.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 def has_ingredients_class(element: LexborNode) -> bool:
-    """Return True for a list near steps whose class names ingredients and that has no steps."""
+    """Return True for a list near steps if its class names ingredients and it contains no steps."""
     class_and_id = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
     if not _INGREDIENTS_CLASS.search(class_and_id):
         return False
@@ -93,7 +92,7 @@ def has_ingredients_class(element: LexborNode) -> bool:
 
 _INGREDIENTS_CLASS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _RADIO_BUTTON = 'input[type="radio"]'
-"""Radio buttons belong to ratings. Ingredients and steps have check boxes."""
+"""Radio buttons belong to ratings, check boxes to ingredients and steps."""
 
 
 def _mark_title_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
@@ -101,7 +100,7 @@ def _mark_title_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
 
 
 def _steps_in(items: list[LexborNode]) -> list[str]:
-    """Return the steps in these items, without the ingredient lists that some steps repeat."""
+    """Return the steps in these items, without the ingredients that some steps repeat."""
     entries: list[str] = []
     nested_ids: set[int] = set()
     numbers = find_separate_numbers(items)
@@ -125,7 +124,7 @@ _MIN_ITEMS = 2
 
 
 def _join_lines(lines: list[str]) -> list[str]:
-    """Join an item's lines into one step, unless the lines are numbered steps."""
+    """Join an item's lines into one step, unless they are numbered steps."""
     kept = [line for line in _without_repeats(lines) if clean_entry(line, "steps")]
     if any(map(is_step, kept)):
         kept = [
@@ -139,7 +138,7 @@ def _join_lines(lines: list[str]) -> list[str]:
 
 
 def _without_repeats(lines: list[str]) -> list[str]:
-    """Drop repeated lines, and a second copy of all lines for another screen size."""
+    """Drop repeated lines, and a copy of all lines for another screen size."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
@@ -156,7 +155,7 @@ def _lines_outside_nested_lists(item: LexborNode) -> list[str]:
 
 
 def step_lines(node: LexborNode) -> list[str]:
-    """Return the lines of a step, without ingredients and tips that some pages add to it."""
+    """Return the lines of a step without added ingredients and tips."""
     lines = block_lines(node)
     asides = [element for element in node.css(_ASIDES) if _is_aside(element, node)]
     if not asides:
@@ -177,9 +176,10 @@ def _without_prefixes(line: str, texts: list[str]) -> str:
 
 def numbered_steps(node: LexborNode) -> list[str]:
     """
-    Return one step for each block with its own number, with its heading as a title.
+    Return a step for each block with its own number, titled by its heading.
 
-    The node is such a block, or contains only such blocks. Empty if the numbers are not 1, 2, 3.
+    The node is such a block, or contains only such blocks. Unless the numbers are 1, 2, 3, there
+    are no steps.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -244,7 +244,7 @@ def _remove_lines(lines: list[str], others: Counter[str]) -> list[str]:
 
 
 def read_paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
-    """Return the lines of an element that is not a list, or each of its short blocks."""
+    """Return the lines of an element that is not a list, or the lines of each short block in it."""
     if kind == "steps":
         return mark_titles(
             [line for line in _join_numbers(step_lines(node)) if len(line) > 2], node
@@ -262,7 +262,7 @@ def read_paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 def _join_numbers(lines: list[str]) -> list[str]:
-    """Join a line that is only a number with the next line: `6.`, `Cut the cake`."""
+    """Join a line that is only a number with the next: `6.`, `Cut the cake`."""
     joined: list[str] = []
     number = ""
     for line in lines:
@@ -295,7 +295,7 @@ _MAX_CONTAINER_CHARS = 4_000
 
 def clean_entry(entry: str, kind: SectionKind) -> str | None:
     """
-    Return an entry without its bullet or number, or None if it is not an entry.
+    Return an entry without its bullet or number; None if it is not an entry.
 
     These are not entries: a unit switch, a link or button to edit, share, print or scale, a caption
     with a time or servings, and a number or letter alone.
@@ -328,9 +328,9 @@ _SHORT_STEP = re.compile(
 
 def join_amounts(entries: list[str]) -> list[str]:
     """
-    Join amounts and names in separate cells: `200 g`, `flour` becomes `200 g flour`.
+    Join amounts and names from separate cells: `200 g`, `flour` becomes `200 g flour`.
 
-    The first cell decides whether amounts come before or after their names.
+    The first cell decides which come first.
     """
     are_amounts = [BARE_AMOUNT.fullmatch(entry) is not None for entry in entries]
     if 3 * sum(are_amounts) < len(are_amounts) or sum(are_amounts) < _MIN_AMOUNT_CELLS:
@@ -359,7 +359,7 @@ def _is_caption(entry: str) -> bool:
 
 
 def _has_nested_items(item: LexborNode) -> bool:
-    """Return True if an item contains items. Stops at the first one, unlike a CSS query."""
+    """Return True if an item contains items. Unlike a CSS query, this stops at the first."""
     return any(element.tag == "li" and element.mem_id != item.mem_id for element in item.traverse())
 
 
@@ -368,7 +368,7 @@ def _row_text(node: LexborNode) -> str:
 
 
 def _remove_common_ending(entries: list[str]) -> list[str]:
-    """Remove an ending that all entries share, such as `add to shopping list`."""
+    """Remove an ending of all entries, such as `add to shopping list`."""
     ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
     if len(entries) < 3 or len(ends) > 1:
         return entries

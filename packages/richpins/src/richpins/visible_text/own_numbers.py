@@ -10,7 +10,7 @@ BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers in separate elements, by the items' ids; empty unless they are 1, 2, 3."""
+    """Return the numbers in separate elements by their items' ids; none unless they are 1, 2, 3."""
     numbers_by_id = {
         item.mem_id: number for item in items if (number := _find_separate_number(item))
     }
@@ -59,7 +59,7 @@ def _parse_number(number: str) -> int:
 
 
 def _find_separate_number(node: LexborNode) -> str | None:
-    """Return a step's number if its first element contains only that: `<b>1</b> Boil.`"""
+    """Return a step's number if its first element contains nothing else: `<b>1</b> Boil.`"""
     element = node
     for _ in range(_MAX_LEVELS):
         first = next((c for c in element.iter(include_text=True) if (c.text() or "").strip()), None)
@@ -77,5 +77,5 @@ BARE_NUMBER = re.compile(r"0?[1-9]\d?[.):]?")
 
 
 def numbered_blocks(node: LexborNode) -> list[LexborNode]:
-    """Return the node if it is one of several numbered blocks, else the numbered blocks in it."""
+    """Return the node if it is one of several numbered blocks, else those inside it."""
     return [node] if _continues_numbering(node) else _numbered_children(node)

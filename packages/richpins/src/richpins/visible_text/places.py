@@ -21,7 +21,7 @@ def matches_after_heading(
 
 
 def is_in_other_content(node: LexborNode) -> bool:
-    """Return True if an element is in a comment, or in the teaser of another page."""
+    """Return True if an element is in a comment or in another page's teaser."""
     ancestor: LexborNode | None = node
     for _ in range(8):
         if ancestor is None or ancestor.tag in {"body", "html"}:

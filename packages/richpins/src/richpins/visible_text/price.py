@@ -1,9 +1,9 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-The price is the first one after the h1 that is in an element with a price class. The page must have
-a shopping cart. A price in a link, or in one of several similar blocks, belongs to another product.
-On pages that sell nothing, this takes only two searches in the bytes.
+It is the first price after the h1 in an element with a price class. The page must have a shopping
+cart. Prices in links, or in one of several similar blocks, belong to other products. On pages that
+sell nothing, this takes only two searches in the bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shown_price(
     sources: Sources, country: str | None, *, is_product: bool
 ) -> tuple[Decimal, str, Candidate] | None:
     """
-    Return the amount, its currency and its position, or None if the page shows no price.
+    Return the amount, its currency and its position; None if the page shows no price.
 
     With `is_product`, the markup already declares a product, so no cart is required.
     """

@@ -1,9 +1,9 @@
 """
 Find a product's values next to labels: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-Used only for values that are missing from the markup. A label is at the start of a string, and ends
-with a colon or with its element. Its value is the next string in the same row. If a label has
-several different values, the page shows several products, and none is used.
+Used only for values missing from the markup. A label is at the start of a string, and ends with a
+colon or with its element. Its value is the next string in the same row. If its values differ, the
+page shows several products, and none is used.
 
 Availability is also read after the first h1: from a phrase that is the whole text of an element
 (`Sold out`), and from a buy button (`Add to cart`). If they contradict each other, availability is
@@ -62,7 +62,7 @@ def labeled_values(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candid
     """
     Yield the values next to each of `labels`, in the order of the labels.
 
-    Only values after the first h1 count. A label with different values is skipped.
+    Only values after the first h1 count. Labels with different values are skipped.
     """
     for label in labels:
         values: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
 
 
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
-"""Matches a product number: up to four words, with at least one digit."""
+"""A product number: up to four words, with at least one digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
@@ -181,12 +181,12 @@ _OUT_OF_STOCK_PHRASES = frozenset(map(str.lower, OUT_OF_STOCK))
 
 
 def _without_amounts(text: str) -> str:
-    """Return a string in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
+    """Return a lowercase string without amounts: `Only 3 in stock!` becomes `in stock`."""
     return normalize_space(_AMOUNT.sub(" ", text.lower()))
 
 
 def _stock_phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are the whole text of an element, but not of many elements."""
+    """Return the phrases that are an element's whole text, unless many elements contain them."""
     lowered, offsets = sources.words.lowered, sources.shop_texts.offsets
     counts: Counter[str] = Counter()
     for phrase in STOCK_PHRASES:
@@ -240,7 +240,7 @@ _OTHER_PRODUCTS_CLASS = re.compile(r"related|similar|recommend|upsell|cross-?sel
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:
-    """Return the product's buy button, or None if there is none or too many."""
+    """Return the product's buy button; None if there is none or too many."""
     if not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")

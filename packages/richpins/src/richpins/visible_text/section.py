@@ -1,8 +1,8 @@
 """
 Collect one part of a recipe: its entries by group, and lines that may become entries later.
 
-For each line or list, a section decides whether it is an entry, a repetition, or the beginning of
-another part. `section_walk` determines the order of the lines.
+A section decides whether each line or list is an entry, a repetition, or the beginning of another
+part. `section_walk` determines their order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MIN_ITEMS = 3
 Row = tuple[int, str, str]
 """The parent, the tag and the class of a block."""
 Groups = list[tuple[str | None, list[str]]]
-"""Pairs of a heading and the entries below it. The heading is None for entries before the first."""
+"""Pairs of a heading and the entries below it; None for entries before the first heading."""
 
 
 @dataclass(slots=True)
@@ -55,11 +55,11 @@ class Section:
     following_steps: Groups = field(default_factory=list)
     """Steps that follow the ingredients without a separate heading."""
     element: LexborNode | None = None
-    """The heading, or the list or block itself if there is no heading."""
+    """The heading, or else the list or block itself."""
     listed_count: int = 0
     """The number of entries from ordered lists, or from the section's first list."""
     list_words: list[list[list[str]]] = field(default_factory=list)
-    """For each list so far, the words of its entries without amounts."""
+    """For each list, the words of its entries without amounts."""
     has_ordered_list: bool = False
     """True after an ordered list with several steps."""
     held_paragraphs: list[list[str]] = field(default_factory=list)
@@ -67,20 +67,21 @@ class Section:
     last_row: Row | None = None
     """The form of the last paragraph of steps. Neighbors of the same form are also steps."""
     held_lines: list[list[str]] = field(default_factory=list)
-    """Short lines after that paragraph. They are added if another of the same form follows."""
+    """
+    Short lines after that paragraph. They are added if another paragraph of that form follows.
+    """
     is_in_other_units: bool = False
-    """True while reading a list whose class names a system of units or a print version."""
+    """True in a list whose class names a system of units or a print version."""
     is_closed: bool = False
     """True once all entries are found. Steps may still follow the ingredients."""
 
     @property
     def min_count(self) -> int:
-        """The minimum number of entries in a valid section."""
         return 2 if self.kind == "ingredients" else 1
 
     @property
     def has_enough_entries(self) -> bool:
-        """True once the entries can be a valid section. Steps need one that is long enough."""
+        """True if the entries suffice for a section. Steps need one that is long enough."""
         if self.count < self.min_count:
             return False
         return self.kind == "ingredients" or self.is_plain_list or any(map(is_step, self.entries))
@@ -189,7 +190,7 @@ class Section:
             self.listed_count += self.count - count_before
 
     def add_numbered(self, steps: list[str]) -> None:
-        """Add steps from numbered blocks. Such steps may lack full stops."""
+        """Add steps from numbered blocks, even without full stops."""
         count, listed_count = self.count, self.listed_count
         self.add(steps, is_certain=True)
         self.listed_count = listed_count + self.count - count
@@ -221,18 +222,17 @@ class Section:
         return is_after_steps and _is_short(texts) and not self._numbered_count(texts)
 
     def end_list(self) -> None:
-        """Forget the ordered list before a heading. Later paragraphs may be steps again."""
+        """Forget the ordered list. After a heading, paragraphs may be steps again."""
         self.has_ordered_list = False
         self.held_paragraphs.clear()
 
     def begin_group(self, name: str) -> None:
-        """Start a group with this heading."""
         self.end_list()
         (self.following_steps or self.groups).append((name, []))
 
 
 def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
-    """Add entries to the last group. Each line that is a title begins a new group."""
+    """Add entries to the last group. Each title begins a new group."""
     for entry in entries[:MAX_ITEMS]:
         text = clean_entry(entry, kind)
         if not text or is_repeated_heading(text):
@@ -282,7 +282,7 @@ def _are_similar(first: list[list[str]], other: list[list[str]], max_difference:
     """
     Return True for lists in which nearly all words are the same.
 
-    Their lengths may differ by up to `max_difference`, because steps for printing may be divided
+    Their lengths may differ by `max_difference`, because steps for printing may be divided
     differently.
     """
     if abs(len(first) - len(other)) > max_difference:

@@ -24,7 +24,7 @@ def join_sections(sections: Iterator[Section]) -> dict[str, list[Section]]:
 
 
 def is_unambiguous(by_kind: dict[str, list[Section]]) -> bool:
-    """Return True for one plausible section of each kind, none of them under the page's title."""
+    """Return True for one plausible section of each kind, none of them below the page's title."""
     return all(
         len(by_kind[kind]) == 1
         and is_plausible(by_kind[kind][0])
@@ -41,7 +41,7 @@ def is_plausible(section: Section) -> bool:
 
 
 def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """Return the sections by kind, with `Ingredients for the sauce` joined to the one before."""
+    """Return the sections by kind, joining `Ingredients for the sauce` to the one before."""
     by_kind: dict[str, list[Section]] = {kind: [] for kind in KINDS}
     for section in sections:
         same_kind = by_kind[section.kind]
@@ -53,7 +53,7 @@ def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]
 
 
 def _join_ingredient_parts(sections: list[Section]) -> list[Section]:
-    """Join ingredients under equal headings, if the page has steps for only one recipe."""
+    """Join ingredients under equal headings, if the page has only one recipe's steps."""
     joined: list[Section] = []
     for section in sections:
         previous = joined[-1] if joined else None
@@ -93,7 +93,7 @@ def _continues_steps(previous: Section, section: Section) -> bool:
 
 
 def _is_title(section: Section) -> bool:
-    """Return True for steps under the title of the page, such as `How to make leek soup`."""
+    """Return True for steps below the page's title, such as `How to make leek soup`."""
     heading = section.element
     return heading is not None and heading.tag == "h1" and is_how_to_title(section.heading)
 
@@ -154,7 +154,7 @@ _MAX_PATH = 600
 
 
 def score(section: Section) -> int:
-    """Return how plausible a section is: 0 to 12 for ingredients, 0 to 4 for steps."""
+    """Return a section's plausibility: 0 to 12 for ingredients, 0 to 4 for steps."""
     entries = section.entries
     if section.kind == "ingredients":
         return min(len(entries), 6) + min(count_measured(entries), 6)

@@ -56,7 +56,7 @@ _MAX_REPEATS = 2
 
 def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
-    Remove captions of a time such as `Preparation: 20 min`.
+    Remove captions of times, such as `Preparation: 20 min`.
 
     If no other heading names the steps, only captions next to other time captions are removed.
     """
@@ -185,7 +185,7 @@ def _is_time_caption(node: LexborNode) -> bool:
 
 
 def _following_text(node: LexborNode) -> str:
-    """Return the text of the next element or text node, without a colon at its start."""
+    """Return the next element's or text node's text, without a leading colon."""
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None or current.tag == "body":
@@ -210,7 +210,7 @@ def _is_heading(text: str) -> bool:
 
 
 def _strip_decoration(text: str) -> str:
-    """Return a heading without emoji and numbers at its start."""
+    """Return a heading without leading emoji and numbers."""
     for index, char in enumerate(text):
         if char.isalpha():
             return text[index:]

@@ -1,9 +1,9 @@
 """
 Collect a recipe's ingredients or steps below a heading, by group.
 
-A walk visits the elements after the heading: its siblings, then the siblings of its parents, and
-their children if they contain another heading. It stops where another part of the page begins, or
-after a few hundred elements.
+A walk visits the heading's siblings after it, then those of its parents, and their children if they
+contain another heading. It stops where another part of the page begins, or after a few hundred
+elements.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _MAX_CLIMB = 9
 _MAX_DEPTH = 24
 _MAX_VISITED = 400
 _MAX_EXAMINED = 60
-"""Maximum lists and paragraphs that are read in one block."""
+"""Maximum lists and paragraphs read in one block."""
 
 
 def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[int, str]) -> None:
     """
-    Collect the entries between a heading and the next one. They are siblings of it or its parents.
+    Collect the entries between a heading and the next one.
 
-    `heading_kinds` maps the `mem_id` of each known heading on the page to its kind. If there is no
-    heading for steps, the walk continues two levels further out after the ingredients.
+    `heading_kinds` maps each known heading's `mem_id` to its kind. If there is no heading for
+    steps, the walk continues two levels further out after the ingredients.
     """
     _SectionWalk(section, heading_kinds).run(heading)
 

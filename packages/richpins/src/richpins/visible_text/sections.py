@@ -50,7 +50,7 @@ from richpins.visible_text.vocabulary import (
 )
 
 _MAX_SECTIONS = 20
-"""Maximum number of headings of one kind that are examined."""
+"""Maximum number of headings of one kind examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
 
@@ -59,8 +59,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    Of several, it returns the ingredients and steps that are closest in the tree. An article that
-    describes the steps often precedes the recipe card, which contains both.
+    Of several sections, it returns the ingredients and steps that are closest in the tree. A recipe
+    card contains both, but an article that describes the steps often precedes it.
     """
     best: dict[str, Section] = {}
     if not mentions_recipe(sources.words, sources.document.language):
@@ -107,7 +107,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
 
 
 def _group_by_names(name: str | None, steps: list[str]) -> Groups:
-    """Group steps by the short names above them, such as `Wash the leeks` above its explanation."""
+    """Group steps by the short names above them, such as `Wash the leeks` above an explanation."""
     are_names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
     sentences = [step for step, is_name in zip(steps, are_names, strict=True) if not is_name]
     if (
@@ -201,7 +201,7 @@ def _fits_heading(section: Section, heading: str) -> bool:
 
 
 def _section_by_amounts(sources: Sources, headings: list[KnownHeading]) -> Section | None:
-    """Return the longest list of amounts without a known heading, plus similar lists near it."""
+    """Return the longest list of amounts without a known heading, plus similar lists nearby."""
     lists = [
         (node, entries)
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
@@ -225,7 +225,7 @@ def _section_by_amounts(sources: Sources, headings: list[KnownHeading]) -> Secti
 
 
 def _list_lines(node: LexborNode) -> list[str]:
-    """Return the entries of a list without nested lists, or the lines of a paragraph."""
+    """Return a list's entries without nested lists, or a paragraph's lines."""
     if node.tag != "p":
         inner = node.css("ul,ol,table")  # this also matches the list itself
         return read_entries(node, "ingredients") if len(inner) < 2 else []
@@ -301,7 +301,7 @@ def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if lists or any(
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
-            continue  # its smaller inner elements are examined separately
+            continue  # its inner elements are smaller and examined separately
         text = spaced_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose_texts.extend([text] if kind == "ingredients" else _lines_without_afterwords(node))

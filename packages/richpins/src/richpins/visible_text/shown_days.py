@@ -19,7 +19,7 @@ _MAX_BYLINES = 30
 
 
 def text_before_date(text: str) -> str:
-    """Return the text before a date, such as `Angela Mar` in `Angela Mar November 12, 2019`."""
+    """Return the text before a date: `Angela Mar` in `Angela Mar November 12, 2019`."""
     start = date_in(text)
     if not start:
         return text
@@ -33,10 +33,10 @@ def text_before_date(text: str) -> str:
 
 def date_in(text: str) -> int | None:
     """
-    Return the position where the date at the end of a short text begins, or None.
+    Return where the date at the end of a short text begins, or None.
 
-    If there are several possible starts, the last one is returned, because a name such as `Mar` may
-    look like part of a date.
+    Of several possible starts, it returns the last, because a name such as `Mar` may look like part
+    of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
@@ -102,7 +102,7 @@ def _dates_in_bylines(sources: Sources, *, in_other_articles: bool) -> Iterator[
 
 
 def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield dates soon after the h1 that are an element's whole text, or follow a name."""
+    """Yield dates soon after the h1 that are an element's whole text or follow a name."""
     for pattern in (_DATE_ALONE, _DATE_AFTER_NAME):
         candidate = _first_date(sources, pattern)
         if candidate is not None:
@@ -199,7 +199,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for a property's value, because structured data already contains it."""
+    """Return True for a property's value, which structured data already contains."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 

@@ -1,8 +1,4 @@
-"""
-Words that identify the visible parts of a recipe in some 25 languages.
-
-They cover headings, amounts, and the starts of other parts of a page.
-"""
+"""Words that identify the visible parts of a recipe in some 25 languages."""
 
 from __future__ import annotations
 
@@ -102,7 +98,7 @@ NEXT_PART_HEADING = re.compile(
     r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
-"""Headings that end a list, because another part begins there."""
+"""Headings that end a list: another part begins there."""
 AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
@@ -115,7 +111,7 @@ AFTERWORD = re.compile(
     r"|\A(?:(?:top|pro|chef.?s|cook.?s|kitchen|expert|serving)\s)?(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
     re.IGNORECASE,
 )
-"""Words in paragraphs after the steps, such as tips and invitations to follow the site."""
+"""Words in paragraphs after the steps: tips, or invitations to follow the site."""
 _PORTIONS = (
     r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
     r"pers|personnes|persone|porzioni|porc[eí]\w*|porç(?:ão|ões)|raciones|dose/?s?|adag|főre|osob\w*|osób|pieces?|"
@@ -205,7 +201,7 @@ BARE_AMOUNT = re.compile(
 """An amount or a unit without an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
-"""Ingredients are rarely longer, and the average step is never shorter."""
+"""Ingredients are rarely longer. The average step is never shorter."""
 
 
 def count_amounts(entries: list[str]) -> int:
@@ -219,7 +215,7 @@ def starts_with_measure(entry: str) -> bool:
 
 
 def without_amount(entry: str) -> str:
-    """Return an entry without the amount it begins with: `500 g flour` is `flour`."""
+    """Return an entry without its leading amount: `500 g flour` is `flour`."""
     return _MEASURED_OR_NUMBER.sub("", entry, count=1)
 
 
@@ -249,7 +245,7 @@ def are_ingredients(entries: list[str]) -> bool:
 
 
 def are_steps(entries: list[str]) -> bool:
-    """Return True for long enough sentences, most of them without an amount at the start."""
+    """Return True for long enough sentences, few of which begin with an amount."""
     chars = sum(map(len, entries))
     return (
         chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
@@ -277,7 +273,7 @@ def are_listed_steps(entries: list[str]) -> bool:
 
 
 def is_repeated_heading(text: str) -> bool:
-    """Return True for a heading that is repeated above its list, possibly with a time."""
+    """Return True for a heading repeated above its list, possibly with a time."""
     if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
         return False
     heading, _, time = text.partition(" ")
@@ -297,14 +293,14 @@ def is_how_to_title(heading: str) -> bool:
     """
     Return True for a heading such as `How to make leek soup`.
 
-    It may be above prose or be the page's title, unlike `Directions`, which is always above steps.
+    Unlike `Directions`, which is always above steps, it may be above prose or be the page's title.
     """
     return _HOW_TO_TITLE.match(heading) is not None
 
 
 def needs_a_list(heading: str) -> bool:
     """
-    Return True for a heading such as `Come fare la zuppa`, which names steps only above a list.
+    Return True for a heading such as `Come fare la zuppa`. It names steps only above a list.
 
     In languages other than English, it is usually an article's title.
     """
