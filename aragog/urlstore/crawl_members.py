@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from aragog.urlstore.nodes import (
     CANONICAL,
     IN_CRAWL,
-    MEMBER,
+    PRESENT,
     REMOVED,
     URL,
     WATCHED,
@@ -65,7 +65,7 @@ class CrawlMembers:
     def add(self, name: str, pages: Mapping[str, int]) -> None:
         """Record that pages (canonical URLs) were stored for a crawl at these times (ms)."""
         if pages:
-            cell = {crawl_column(name): MEMBER}
+            cell = {crawl_column(name): PRESENT}
             self._zen.mutate(
                 [
                     put_properties(self._zen.node_id(url), cell, at_ms)

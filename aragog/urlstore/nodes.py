@@ -54,6 +54,7 @@ from zengraph.records import Cell, Row
 SENTINEL = b"m:_"
 """A record's marker cell: `PRESENT`, or the time (ms) from which the page is hidden."""
 PRESENT = b"1"
+"""The value of cells that only mark something, such as a crawl's cell."""
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
 CANONICAL_URL = "canonical_url"
@@ -91,8 +92,6 @@ LOCK = b"s:lock"
 CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
 """Prefix of a page's cells for its crawls."""
-MEMBER = b"1"
-"""The value of a crawl's cell."""
 
 _PAGE_STATUSES = (*range(200, 300), 304)
 """HTTP statuses of fetches that returned or confirmed a page."""

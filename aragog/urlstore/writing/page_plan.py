@@ -326,7 +326,7 @@ def fill_page(plan: PageWritePlan) -> None:
     if not failed:
         _fill_identity(plan)
     if joins_crawl(plan):
-        cells[nodes.IN_CRAWL + page.crawl.encode()] = nodes.MEMBER
+        cells[nodes.IN_CRAWL + page.crawl.encode()] = nodes.PRESENT
     _fill_fields(plan)
     if page.provenance:
         cell = provenance_cell(plan)
