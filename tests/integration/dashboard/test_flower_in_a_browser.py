@@ -43,7 +43,8 @@ BROKEN_WORDS = r"""() => [...document.querySelectorAll(
 @pytest.fixture(scope="module")
 def flower():
     chromium = chromium_or_skip()
-    with flower_system() as system:
+    # Pages that reload themselves every 10 s would interrupt slow checks of them.
+    with flower_system(FLOWER_AUTO_REFRESH="false") as system:
         fill(system.settings)
         with chromium_page(chromium) as page:
             yield system, page
