@@ -34,6 +34,8 @@ def threads():
 def beat(tmp_path):
     """Starts beat with a scheduler, and stops it at the end."""
     app = Celery("beat", broker="memory://", set_as_current=False)
+    # The queues in memory belong to the process: tests of other files may have left messages.
+    app.conf.task_default_queue = "embedded-beat"
     app.conf.beat_schedule = {"often": {"task": "tasks.often", "schedule": 0.05}}
     started = []
 
@@ -52,7 +54,7 @@ def beat(tmp_path):
 def test_tasks_are_sent_until_it_is_stopped(beat):
     app, embedded = beat("aragog.workers.steady_scheduler:SteadyScheduler")
 
-    with app.connection_for_read() as connection, connection.SimpleQueue("celery") as queue:
+    with app.connection_for_read() as connection, connection.SimpleQueue("embedded-beat") as queue:
         assert queue.get(timeout=30).headers["task"] == "tasks.often"
         embedded.stop()
         assert wait_until(lambda: not threads())
@@ -68,7 +70,7 @@ def test_full_disk_does_not_end_the_worker_and_beat_restarts(beat, caplog):
 
     OnFullDisk.full = False
 
-    with app.connection_for_read() as connection, connection.SimpleQueue("celery") as queue:
+    with app.connection_for_read() as connection, connection.SimpleQueue("embedded-beat") as queue:
         assert queue.get(timeout=30).headers["task"] == "tasks.often"
 
 
