@@ -38,7 +38,7 @@ def running_for_s(run_dir: Path) -> float | None:
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    Stop the running supervisor, and wait until it has exited. Returns False if there is none.
+    Stop the running supervisor, and wait until it has exited. Returns False if none is running.
 
     Raises:
         ConfigError: it cannot be stopped, or takes longer than `timeout_s`.

@@ -132,7 +132,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest. Returns False if there is none."""
+        """Wake the caller that has waited longest. Returns False if nobody waits."""
         with self._lock:
             waiting = self._waiters.get(queue)
             if not waiting:
