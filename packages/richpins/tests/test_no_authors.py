@@ -6,7 +6,7 @@ import pytest
 from pins import ld, pin
 
 from richpins.extraction import extract
-from richpins.page_facts.no_authors import is_not_author
+from richpins.page_facts.no_authors import is_placeholder_author
 
 NO_AUTHORS = [
     "著者一覧", "執筆者一覧", "著者プロフィール", "作者简介", "記者", "もっと見る", "View Full Bio",
@@ -29,13 +29,13 @@ AUTHORS = [
 
 @pytest.mark.parametrize("text", NO_AUTHORS)
 def test_link_texts_headings_and_signatures_are_not_authors(text):
-    assert is_not_author(text)
+    assert is_placeholder_author(text)
     assert pin(ld({"@type": "Article", "headline": "A", "author": text})).authors == ()
 
 
 @pytest.mark.parametrize("text", AUTHORS)
 def test_name_is_an_author(text):
-    assert not is_not_author(text)
+    assert not is_placeholder_author(text)
 
 
 @pytest.mark.parametrize("text", ["著者一覧", "View Full Bio", "Alle Artikel"])

@@ -9,36 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
+RAW_TEXT_ELEMENTS = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
 QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
 """A quote starts a quoted value only after `=`. Anywhere else it is an ordinary character."""
 _TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=|)*+"
 TOKEN = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+|)*+"
-    rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
+    rb"|(?i:"
+    + RAW_TEXT_ELEMENTS
+    + rb")[\s>/][^<]*+(?:<(?!/(?i:"
+    + RAW_TEXT_ELEMENTS
+    + rb"))[^<]*+|)*+"
     rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
 )
 """A comment, an element that contains only text, or a tag (group 1) and its name (group 2)."""
 
 MAX_TAG_BYTES = 65_536
 """
-Shorter tags are not inspected. A long tag may be one long value, but may not have too many
-attributes.
+Shorter tags are not inspected. A longer tag is accepted if it is mostly one long value, but not if
+it has too many attributes.
 """
 MAX_ATTRIBUTES = 2_000
 
 _LONG_BODY_BYTES = 262_144
 """
 In bodies of at least this size, quoted values that contain `>` are inspected too. Smaller bodies
-are only searched for a stretch without any `>`. What else they
-may hide is parsed within 1.3 s.
+are only searched for a long stretch without any `>`. Anything else in them takes at most 1.3 s to
+parse.
 """
 
-_HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value with a `>`, which may make its tag look shorter."""
+_VALUE_WITH_BRACKET = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
+"""The start of a quoted value up to its first `>`, where the tag seems to end."""
 
 
-def has_long_tag(body: bytes) -> bool:
+def has_slow_tag(body: bytes) -> bool:
     """Return True if `has_too_many_attributes` is true for some tag. Fast for most bodies."""
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
@@ -56,7 +60,7 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """Return True if a `<` (in a tag, script or text) precedes 65,536 bytes without a `>`."""
+    """Return True if a `<` is followed by 65,536 bytes that contain no `>`."""
     position = 0
     while position + MAX_TAG_BYTES < len(body):
         end = body.rfind(b">", position, position + MAX_TAG_BYTES) + 1
@@ -70,16 +74,16 @@ def _has_long_stretch(body: bytes) -> bool:
 
 
 def _hides_long_tag(body: bytes) -> bool:
-    """Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value."""
+    """Return True if tags with a `>` in a quoted value may have more than 65,536 bytes in total."""
     if len(body) <= _LONG_BODY_BYTES or not _may_have_long_tag(body):
         return False
-    ends = (match.end() for match in _HIDDEN_END.finditer(body))
+    ends = (match.end() for match in _VALUE_WITH_BRACKET.finditer(body))
     return sum(end - body.rfind(b">", 0, end - 1) for end in ends) > MAX_TAG_BYTES
 
 
 def _may_have_long_tag(body: bytes) -> bool:
     """
-    Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
+    Return False if certainly no tag has 65,536 bytes, not counting attribute values.
 
     The function samples one position in each KiB. After a position that is certainly outside any
     tag, it continues at the next multiple of 8 KiB. A tag of that size covers at least 56
@@ -108,27 +112,29 @@ def _samples(body: bytes) -> Iterator[tuple[bool, bool]]:
     value. Each search stops at the previous position, so the time is linear in the length.
     """
     start = searched_to = 0
-    tag = -1
+    last_open = -1
     last_quotes = dict.fromkeys(_QUOTES, -1)
     position = _STEP_BYTES
     while position < len(body):
-        tag = max(tag, body.rfind(b"<", start, position))
+        last_open = max(last_open, body.rfind(b"<", start, position))
         end = max(searched_to, body.rfind(b">", start, position))
         for quote in _QUOTES:
             last_quotes[quote] = max(last_quotes[quote], body.rfind(quote, searched_to, end))
         open_quotes = [quote for quote in _QUOTES if _may_open_value(body, last_quotes[quote])]
-        values = [quote for quote in open_quotes if last_quotes[quote] < start <= end]
-        values = [quote for quote in values if body.find(quote, end, position) < 0]
-        may_be_in_tag, is_in_value = tag >= end or len(open_quotes) > len(values), bool(values)
+        value_quotes = [quote for quote in open_quotes if last_quotes[quote] < start <= end]
+        value_quotes = [quote for quote in value_quotes if body.find(quote, end, position) < 0]
+        may_be_in_tag = last_open >= end or len(open_quotes) > len(value_quotes)
+        is_in_value = bool(value_quotes)
         yield may_be_in_tag, is_in_value
         start, searched_to = position, end
         step = _STEP_BYTES if may_be_in_tag or is_in_value else _LONG_STEP_BYTES
         position += step - position % step
 
 
-def _may_open_value(body: bytes, quote: int) -> bool:
-    """Return True if a quote may open a value: it follows `=`, or more space than is examined."""
-    preceding = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
+def _may_open_value(body: bytes, quote_at: int) -> bool:
+    """Return True if a quote follows `=`, or so much whitespace that the search for `=` stops."""
+    start = max(0, quote_at - _MAX_SPACE_BYTES)
+    preceding = body[start:quote_at].rstrip() if quote_at > 0 else b"-"
     return preceding[-1:] in (b"=", b"")
 
 
@@ -136,4 +142,4 @@ _QUOTES = (b'"', b"'")
 _STEP_BYTES = 1_024
 _LONG_STEP_BYTES = 8_192
 _MIN_RUN = (MAX_TAG_BYTES - _LONG_STEP_BYTES) // _STEP_BYTES
-_MAX_SPACE_READ = 64
+_MAX_SPACE_BYTES = 64

@@ -262,7 +262,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
     tags = body.count(b"<")
     if _may_reopen(body, tags):
         body = _remove_open_formatting(body, problems)
-    if tags > _MAX_UNCHECKED_TAGS or long_tags.has_long_tag(body):
+    if tags > _MAX_UNCHECKED_TAGS or long_tags.has_slow_tag(body):
         body = limit_depth(body, long_tags.has_too_many_attributes, MAX_TAGS, problems)
     return body
 

@@ -24,7 +24,7 @@ class Candidate(NamedTuple):
     json-ld, microdata, rdfa, microformats, opengraph, twitter, applinks, oembed, dublin-core, meta
     or html.
     """
-    where: str
+    position: str
     """Its position in the page, such as `json-ld[0].offers[0].price`, `meta[12]` or `h1`."""
 
 
@@ -61,7 +61,7 @@ class _LaterCandidates(NamedTuple):
     """A field's candidates after the chosen one."""
 
     field: str
-    read: Callable[[Any], Any]
+    parse: Callable[[Any], Any]
     candidates: Iterator[Candidate]
     expected: str
     chosen: Any
@@ -69,12 +69,12 @@ class _LaterCandidates(NamedTuple):
     def collect(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
         conflicts_left = MAX_CONFLICTS
         for candidate in self.candidates:
-            value = self.read(candidate.value)
+            value = self.parse(candidate.value)
             if value is None:
                 if len(dropped) < MAX_DROPPED and not _is_empty(candidate.value):
                     dropped.append(_invalid_candidate(self.field, candidate, self.expected))
             elif value != self.chosen:
-                conflicts.append(Conflict(self.field, value, candidate.syntax, candidate.where))
+                conflicts.append(Conflict(self.field, value, candidate.syntax, candidate.position))
                 conflicts_left -= 1
                 if not conflicts_left:
                     break
@@ -90,15 +90,15 @@ def _invalid_candidate(field: str, candidate: Candidate, expected: str) -> Dropp
     if isinstance(value, int | float):
         text = repr(value)
     return Dropped(
-        field, text[:_MAX_EXCERPT_CHARS], candidate.syntax, candidate.where, f"not {expected}"
+        field, text[:_MAX_EXCERPT_CHARS], candidate.syntax, candidate.position, f"not {expected}"
     )
 
 
 class Alternatives:
     """The values that an extraction did not choose, computed on first access."""
 
-    def __init__(self, events: Iterable[Dropped | _LaterCandidates] = ()) -> None:
-        self._events = list(events)
+    def __init__(self, unchosen: Iterable[Dropped | _LaterCandidates] = ()) -> None:
+        self._unchosen = list(unchosen)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -114,12 +114,12 @@ class Alternatives:
     def _results(self) -> tuple[tuple[Conflict, ...], tuple[Dropped, ...]]:
         conflicts: list[Conflict] = []
         dropped: list[Dropped] = []
-        for event in self._events:
-            if isinstance(event, Dropped):
-                dropped.append(event)
+        for entry in self._unchosen:
+            if isinstance(entry, Dropped):
+                dropped.append(entry)
             else:
-                event.collect(conflicts, dropped)
-        self._events = []  # the events keep the page in memory
+                entry.collect(conflicts, dropped)
+        self._unchosen = []  # they keep the page in memory
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
 
@@ -128,35 +128,36 @@ class Ledger:
 
     def __init__(self) -> None:
         self.provenance: dict[str, Provenance] = {}
-        self._events: list[Dropped | _LaterCandidates] = []
+        self._unchosen: list[Dropped | _LaterCandidates] = []
         self._dropped_left = MAX_DROPPED
 
     def pick(
         self,
         field: str,
-        read: Callable[[Any], T | None],
+        parse: Callable[[Any], T | None],
         candidates: Iterable[Candidate],
         *,
         fallback: Iterable[Candidate] = (),
         expected: str = "a value",
     ) -> T | None:
         """
-        Return the first candidate that `read` accepts. Later, different ones become conflicts.
+        Return the first value that `parse` accepts.
 
-        A value for which `read` returns None is dropped, because it is not what is `expected`. The
-        `fallback` candidates are expensive to find, so they are read only if no other is accepted.
-        Candidates after the chosen one are read only when `Alternatives` is.
+        Later candidates with other values become conflicts. Values that `parse` rejects (it
+        returns None) are recorded as dropped, with the reason "not {expected}". The `fallback`
+        candidates are expensive to find, so they are parsed only if no other is accepted.
+        Candidates after the chosen one are parsed only when somebody reads the `Alternatives`.
         """
         for group in (candidates, fallback):
             iterator = iter(group)
             for candidate in iterator:
-                value = read(candidate.value)
+                value = parse(candidate.value)
                 if value is not None:
-                    self.provenance[field] = Provenance(candidate.syntax, candidate.where)
-                    self._events.append(_LaterCandidates(field, read, iterator, expected, value))
+                    self.provenance[field] = Provenance(candidate.syntax, candidate.position)
+                    self._unchosen.append(_LaterCandidates(field, parse, iterator, expected, value))
                     return value
                 if self._dropped_left and not _is_empty(candidate.value):
-                    self._events.append(_invalid_candidate(field, candidate, expected))
+                    self._unchosen.append(_invalid_candidate(field, candidate, expected))
                     self._dropped_left -= 1
         return None
 
@@ -164,8 +165,8 @@ class Ledger:
         """Record a value that is valid but too uncertain to return."""
         if self._dropped_left:
             excerpt = str(candidate.value)[:_MAX_EXCERPT_CHARS]
-            dropped = Dropped(field, excerpt, candidate.syntax, candidate.where, reason)
-            self._events.append(dropped)
+            dropped = Dropped(field, excerpt, candidate.syntax, candidate.position, reason)
+            self._unchosen.append(dropped)
             self._dropped_left -= 1
 
     def alternatives(self) -> Alternatives:
@@ -174,9 +175,9 @@ class Ledger:
 
         They keep the whole page in memory.
         """
-        events, self._events = self._events, []
-        return Alternatives(events)
+        unchosen, self._unchosen = self._unchosen, []
+        return Alternatives(unchosen)
 
     def note(self, field: str, candidate: Candidate) -> None:
         """Record the source of a value that was chosen elsewhere."""
-        self.provenance[field] = Provenance(candidate.syntax, candidate.where)
+        self.provenance[field] = Provenance(candidate.syntax, candidate.position)

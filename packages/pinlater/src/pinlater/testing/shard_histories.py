@@ -29,21 +29,21 @@ def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) ->
         AssertionError: results differ. hypothesis prints the shortest such history.
     """
 
-    class Histories(_Histories):
+    class HistoryMachine(_HistoryMachine):
         pass
 
-    Histories.world = world
+    HistoryMachine.world = world
     history_settings = examples(histories, stateful_step_count=steps)
-    run_state_machine_as_test(Histories, settings=history_settings)
-    return Histories.compared
+    run_state_machine_as_test(HistoryMachine, settings=history_settings)
+    return HistoryMachine.compared
 
 
 def _now_ms(shard: Shard) -> int:
     return shard.sweep("clock", reap_before_ms=0).now_ms
 
 
-class _Histories(RuleBasedStateMachine):
-    """Makes the same calls on a shard and a `MemoryShard`, whose results must be equal."""
+class _HistoryMachine(RuleBasedStateMachine):
+    """Makes the same calls on a shard and a `MemoryShard`, and compares the results."""
 
     world: ShardWorld
     compared = 0
@@ -88,7 +88,7 @@ class _Histories(RuleBasedStateMachine):
         self.run_on_both(lambda s: s.collect("q", job_frame, items))
 
     @rule(limit=st.integers(1, 4), hours=st.sampled_from([1, 2]))
-    def claim(self, limit: int, hours: int) -> None:
+    def claim_jobs(self, limit: int, hours: int) -> None:
         def operation(shard: Shard) -> Any:
             result = claim(shard, limit, hours * HOUR_MS)
             wait_ms = result.next_due_ms and result.next_due_ms - result.now_ms
@@ -112,7 +112,9 @@ class _Histories(RuleBasedStateMachine):
         hours=st.sampled_from([0, 1]),
     )
     def nack(self, data: st.DataObject, step: Step, hours: int) -> None:
-        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.draw_claim_keys(data)]
+        nacks = [
+            Nack(*key, step=step, delay_ms=hours * HOUR_MS) for key in self.draw_claim_keys(data)
+        ]
         self.run_on_both(lambda s: s.nack("q", nacks))
 
     @rule(data=st.data(), hours=st.sampled_from([1, 3]))

@@ -1,8 +1,8 @@
 """
-Recognize strings that appear in place of an author's name: `View Full Bio`, `著者一覧`.
+Recognize texts that stand where an author's name is expected: `View Full Bio`, `著者一覧`.
 
-They are links to authors' pages, headings above a name, and signatures with a place (`Ann Lee,
-Fargo, North Dakota`) under letters and quotations.
+They are texts of links to authors' pages, headings above a name, and signatures of letters that
+include a place (`Ann Lee, Fargo, North Dakota`).
 """
 
 from __future__ import annotations
@@ -68,15 +68,19 @@ _PLACE_NAMES = frozenset(
     Manitoba; New Brunswick; Nova Scotia; Ontario; Quebec; Saskatchewan
     """.split(";")
 )
-"""Countries and North American states that are not given names (unlike `Chad`, `Georgia`)."""
+"""Countries and North American states, except those that are first names (`Chad`, `Georgia`)."""
 _MIN_SIGNATURE_PARTS = 3
 
 
-def is_not_author(text: str) -> bool:
+def is_placeholder_author(text: str) -> bool:
     """Return True for a link, heading or account name, and for a name with a place."""
     if _NOT_AUTHORS.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]
-    last = text.rpartition(",")[2].strip().lower()
-    is_place = parts[-1] in _PLACE_NAMES or last in _PLACE_NAMES
-    return (len(parts) >= _MIN_SIGNATURE_PARTS and is_place) or parts == ["name", "city", "country"]
+    last_with_dots = text.rpartition(",")[2].strip().lower()
+    ends_with_place = parts[-1] in _PLACE_NAMES or last_with_dots in _PLACE_NAMES
+    return (len(parts) >= _MIN_SIGNATURE_PARTS and ends_with_place) or parts == [
+        "name",
+        "city",
+        "country",
+    ]

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from richpins.page_facts.no_authors import is_not_author
+from richpins.page_facts.no_authors import is_placeholder_author
 from richpins.page_facts.site_names import host_names, normalize_name
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
@@ -60,7 +60,7 @@ def find_authors(
     """
     Return the page's authors.
 
-    `visible` are names in the visible text, used if the markup has none. A name found in several
+    `visible`: names in the visible text, used if the markup has none. A name found in several
     sources comes first. The site's or publisher's name is used only if no person is named.
     """
     declared_candidates = list(_declared_authors(sources, nodes, pages))
@@ -69,23 +69,23 @@ def find_authors(
     votes = Counter(
         name for names in names_by_candidate for name in set(map(normalize_name, names))
     )
-    persons: list[tuple[int, Candidate]] = []
+    person_candidates: list[tuple[int, Candidate]] = []
     organization_candidates: list[Candidate] = []
     for names, candidate in zip(names_by_candidate, declared_candidates, strict=True):
         if names and (
             all(normalize_name(name) in organizations for name in names)
-            or _are_companies(candidate.value)
+            or _are_organizations(candidate.value)
         ):
             organization_candidates.append(candidate)
         else:
-            persons.append(
+            person_candidates.append(
                 (max((votes[normalize_name(name)] for name in names), default=0), candidate)
             )
-    persons.sort(key=lambda entry: -entry[0])
+    person_candidates.sort(key=lambda entry: -entry[0])
     authors = sources.ledger.pick(
         "page.authors",
         person_names,
-        _longest_list_first([person for _, person in persons]),
+        _longest_list_first([candidate for _, candidate in person_candidates]),
         fallback=chain(
             _longest_visible_list_first(visible),
             organization_candidates,
@@ -96,20 +96,20 @@ def find_authors(
     return _without_organizations(authors or (), organizations)
 
 
-def _are_companies(value: Any) -> bool:
+def _are_organizations(value: Any) -> bool:
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
-        isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
+        isinstance(item, Node) and item.is_a(_ORGANIZATION_TYPES) and not item.is_a(_PERSON_TYPES)
         for item in items
     )
 
 
-_COMPANIES = frozenset({"organization", "newsmediaorganization", "corporation", "ngo"})
-_PERSONS = frozenset({"person"})
+_ORGANIZATION_TYPES = frozenset({"organization", "newsmediaorganization", "corporation", "ngo"})
+_PERSON_TYPES = frozenset({"person"})
 
 
 def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move a longer list with all persons of the first candidate to the front: `A, B and C`."""
+    """Move the longest list that has all names of the first candidate, and more, to the front."""
     if len(candidates) < 2:
         return candidates
     names = [
@@ -127,8 +127,8 @@ def _longest_visible_list_first(visible: Iterable[Candidate]) -> Iterator[Candid
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    persons = tuple(name for name in names if normalize_name(name) not in organizations)
-    return persons or names
+    people = tuple(name for name in names if normalize_name(name) not in organizations)
+    return people or names
 
 
 def _declared_authors(
@@ -144,12 +144,12 @@ def _declared_authors(
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
     yield from sources.lists(sources.graph.find_nodes(_CLAIM_REVIEWS), "author")
-    ownerless = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
-    if ownerless:
+    unattached = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
+    if unattached:
         yield Candidate(
-            ownerless[:_MAX_OWNERLESS_AUTHORS],
-            ownerless[0].syntax,
-            f"{ownerless[0].position} and others",
+            unattached[:_MAX_UNATTACHED_AUTHORS],
+            unattached[0].syntax,
+            f"{unattached[0].position} and others",
         )
     for name, content in sources.metas.order:
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
@@ -170,7 +170,7 @@ _PROFILE = re.compile(
     r"editors?|writers?|reporters?|contributors?|staff|journalists?|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
 )
 
-_MAX_OWNERLESS_AUTHORS = 20
+_MAX_UNATTACHED_AUTHORS = 20
 _AUTHOR_LABELS = frozenset({"written by", "author", "by"})
 
 
@@ -182,10 +182,10 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
-    """Return persons' names. A string with several names is split."""
-    names = [name for name in scalars.names(raw) or () if not is_not_author(name)]
+    """Return people's names. A string with several names is split."""
+    names = [name for name in scalars.names(raw) or () if not is_placeholder_author(name)]
     split_names = (
-        name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip())
+        name for text in names for name in _split_names(_TEXT_AROUND_NAME.sub("", text).strip())
     )
     return (
         tuple(
@@ -195,19 +195,21 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
     )
 
 
-_ADDITIONS = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
+_TEXT_AROUND_NAME = re.compile(
+    r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z"
+)
 """Initials after a name, picture credits, reporters' titles, and link texts."""
 _LETTER = re.compile(r"[^\W\d_]")
 _AND = r"(?:and|und|et|y|og|och|en|e|&)\s"
 _BETWEEN_NAMES = re.compile(rf"\s?[,;/]\s(?:{_AND})?|\s{_AND}", re.IGNORECASE)
 _PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
-_NOT_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
+_NON_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
 
 
 def _split_names(text: str) -> list[str]:
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
     full_names = sum(
-        _PERSON.fullmatch(part) is not None and not _NOT_NAME_WORDS & set(part.lower().split())
+        _PERSON.fullmatch(part) is not None and not _NON_NAME_WORDS & set(part.lower().split())
         for part in parts
     )
     single_words = sum(" " not in part for part in parts)
@@ -220,14 +222,14 @@ def published_at(
     """
     Return when the page was published.
 
-    `visible` are dates in the visible text, used if the markup has none. If sources (including the
+    `visible`: dates in the visible text, used if the markup has none. If sources (including the
     page's URL) differ, the most frequent date is returned, or else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
-        published_name = _published_meta_name(sources)
-        yield from sources.meta(*_PUBLISHED_METAS, *published_name, *_OTHER_PUBLISHED_METAS)
+        date_published_meta = _date_published_meta(sources)
+        yield from sources.meta(*_PUBLISHED_METAS, *date_published_meta, *_OTHER_PUBLISHED_METAS)
         yield from sources.scalars(pages, "datepublished")
         yield from sources.scalars(sources.graph.find_nodes(_CLAIM_REVIEWS), "datepublished")
 
@@ -281,8 +283,8 @@ def date_in_url(url: str) -> date | None:
         return None
 
 
-def _published_meta_name(sources: Sources) -> tuple[str, ...]:
-    """Return `datePublished` as a meta name, unless an item has a property of that name."""
+def _date_published_meta(sources: Sources) -> tuple[str, ...]:
+    """Return `datepublished` if a meta has this name, and it is not a property of an RDFa item."""
     name = "datepublished"
     if name not in sources.metas:
         return ()
@@ -293,7 +295,7 @@ def _published_meta_name(sources: Sources) -> tuple[str, ...]:
 def modified_at(
     sources: Sources, nodes: list[Node], pages: list[Node], *, visible: Iterable[Candidate]
 ) -> Moment | None:
-    """Return when the page was last changed; `visible` are dates in the visible text."""
+    """Return when the page was last changed. `visible`: dates in the visible text."""
 
     def candidates() -> Iterable[Candidate]:
         yield from sources.scalars(nodes, "datemodified")

@@ -80,7 +80,7 @@ def find_title(
     if len(title) > _MAX_COMPARED_CHARS or not _SEPARATORS.search(title):
         return title
     # The last h1 of several candidates may resemble neither the title nor the meta elements.
-    reliable = visible[:-1] if len(visible) > 1 and visible[-1].where == "h1" else visible
+    reliable = visible[:-1] if len(visible) > 1 and visible[-1].position == "h1" else visible
     others = [
         scalars.text(candidate.value) or ""
         for candidate in (*confirmed, *reliable[:_MAX_WITNESSES])
@@ -93,7 +93,7 @@ def _may_be_title(candidate: Candidate) -> bool:
     text = scalars.text(candidate.value)
     if not text or is_placeholder(text):
         return False
-    return candidate.where == "h1" or not is_untitled(text)
+    return candidate.position == "h1" or not is_untitled(text)
 
 
 def _split_by_trust(
@@ -148,9 +148,9 @@ def _do_witnesses_agree(visible: list[Candidate], witnesses: list[str]) -> bool:
     """
     by_source: dict[str, list[str]] = {}
     for candidate, text in zip(visible, witnesses, strict=False):
-        by_source.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
-            text
-        )
+        by_source.setdefault(
+            candidate.position if candidate.syntax == "html" else "meta", []
+        ).append(text)
     return any(
         agreement_with(text, others) > 1
         for kind, texts in by_source.items()
@@ -171,7 +171,8 @@ def _visible_titles(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     metas = list(sources.meta(*_TITLE_METAS))
     others = [*filter(None, [title]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
     is_confirmed = heading is not None and (
-        heading.where != "h1" or _is_confirmed(heading.value, title, others, sources.document.url)
+        heading.position != "h1"
+        or _is_confirmed(heading.value, title, others, sources.document.url)
     )
     if heading is not None and is_confirmed:
         yield heading

@@ -120,7 +120,7 @@ def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
         if system not in links:
             links[system] = candidate.value
             sources.ledger.provenance[f"app.{system}_url"] = Provenance(
-                candidate.syntax, candidate.where
+                candidate.syntax, candidate.position
             )
     return links
 

@@ -1,5 +1,5 @@
 """
-Tests for every engine: orders, prefixes, takes and trims of a `Graph`'s edge lists.
+Tests that every engine must pass: sorting, finding, taking and trimming a `Graph`'s edges.
 
     class TestMyLists(EdgeListsContract):
         @pytest.fixture
@@ -26,7 +26,7 @@ from zengraph.testing.graph_contract import CONTACT, POOL, SCHEMA, A, B, C, node
 
 class EdgeListsContract(EdgeTakesContract):
     """
-    The contract for lists of edges, with takes and trims.
+    The contract for edge lists, including `take_edges` and `trim_edges`.
 
     The subclass provides this fixture:
         make_tables: a function without arguments that returns empty tables. It may be called
@@ -37,10 +37,10 @@ class EdgeListsContract(EdgeTakesContract):
 
     def test_edges_sort_by_score_then_by_order_then_by_node(self, graph: Graph) -> None:
         orders = [b"", b"\0", b"\0\0", b"\0\xff", b"an", b"an\0", b"an\0\1", b"anna", b"b", b"\xff"]
-        places = [(score, order) for score in (-1, 0, 2) for order in orders]
+        sort_keys = [(score, order) for score in (-1, 0, 2) for order in orders]
         edges = [
             NewEdge(EdgeKey(A, CONTACT, node(99 - n)), score, {}, order)
-            for n, (score, order) in enumerate(places)
+            for n, (score, order) in enumerate(sort_keys)
         ]
         edges.append(NewEdge(EdgeKey(A, CONTACT, C), 2, {}, b"b"))
         graph.put_edges(edges[::-1])
@@ -48,7 +48,7 @@ class EdgeListsContract(EdgeTakesContract):
         found = [(edge.score, edge.order) for edge in graph.edges(A, OUT, CONTACT).items]
         reversed_edges = graph.edges(A, OUT, CONTACT, reverse=True).items
 
-        assert found == sorted([*places, (2, b"b")])
+        assert found == sorted([*sort_keys, (2, b"b")])
         assert [(edge.score, edge.order) for edge in reversed_edges] == found[::-1]
         assert [edge.order for edge in graph.edges(C, IN, CONTACT).items] == [b"b"]
         bounded = graph.edges(A, OUT, CONTACT, least_score=0, most_score=0).items
