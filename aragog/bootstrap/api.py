@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.batch_progress import BatchTracker
 from aragog.api.operations.fetching import Enqueue, Fetching
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.jobs import Jobs
@@ -67,11 +67,11 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     )  # fmt: skip
 
 
-def batches(settings: Settings) -> Batches:
+def batches(settings: Settings) -> BatchTracker:
     """Return the batches of enqueued URLs, with estimates of when they will finish."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
-    return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
+    return BatchTracker(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
 
 
 def job_queues(settings: Settings) -> Jobs | None:

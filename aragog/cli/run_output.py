@@ -166,7 +166,7 @@ class RunOutput:
         With a store, its main text is extracted during the run.
         """
         if store is not None and url not in self._urls:
-            self._texts.begin(store, url)
+            self._texts.enqueue(store, url)
         self._urls[url] = None
 
     def continue_texts(self, store: UrlStore) -> None:

@@ -19,10 +19,10 @@ from urllib3.util import Timeout
 
 from aragog.api.error_table import OVER_QUOTA, TAKEN_DOWN, VALUE_TAKEN
 from aragog.api.json_values import (
-    STORED,
-    fresh_of,
-    members_of,
-    record_of,
+    STORED_MEMBERS,
+    build_record,
+    parse_fresh_json,
+    request_members,
     response_from_json,
     to_query,
 )
@@ -51,7 +51,7 @@ from aragog.urlstore.field_formats import FieldFormats, parse
 R = TypeVar("R")
 _TRANSIENT_STATUSES = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
-_EMPTY_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
+_EMPTY_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED_MEMBERS)}
 _NO_RESPONSE = "no response in time"
 
 
@@ -126,7 +126,9 @@ class HttpBackend:
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
-        members = members_of(request) if route.has_body else to_query(request, route.selected_by)
+        members = (
+            request_members(request) if route.has_body else to_query(request, route.selected_by)
+        )
         path, headers, body = _fill_path(route, members), _condition_headers(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
@@ -146,7 +148,7 @@ class HttpBackend:
         raw = parse(response.body)
         if response.status == 404 and "state" not in raw:
             raise _problem(404, raw, self._display_address)
-        return fresh_of(raw, request.url, self._formats)
+        return parse_fresh_json(raw, request.url, self._formats)
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
@@ -176,7 +178,7 @@ class HttpBackend:
             for url, result in zip(urls_left, results, strict=True):
                 if result["status"] in (200, 404):
                     raw = result.get("record")
-                    record = record_of(raw, self._formats, facts=request.facts) if raw else None
+                    record = build_record(raw, self._formats, facts=request.facts) if raw else None
                     records[url] = record
                 elif result["status"] == 403:
                     records[url] = TakenDown(url)

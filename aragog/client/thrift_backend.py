@@ -18,7 +18,7 @@ from aragog.api.error_table import OVER_QUOTA
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.reading import GetManyRequest, GetRequest, HistoryRequest
 from aragog.api.operations.values import PageRecord
-from aragog.api.thrift_values import arguments_of, record_of, response_from_struct
+from aragog.api.thrift_values import build_arguments, build_record, response_from_struct
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.errors import (
     AccessDenied,
@@ -169,7 +169,7 @@ class ThriftBackend:
             raise BadInput(f"{operation.name}: cannot be called over Thrift; use HTTP")
         service, method = operation.thrift
         kind = getattr(getattr(idl, service), f"{method}_args")
-        arguments = arguments_of(operation, request, kind)
+        arguments = build_arguments(operation, request, kind)
         if not operation.waits:
             arguments.options.deadline_ms = _ms(limit_s)
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
@@ -197,7 +197,7 @@ class ThriftBackend:
                 if result.status == idl.ItemStatus.LEFT_OUT:
                     postponed.append(url)
                 elif result.status in (idl.ItemStatus.OK, idl.ItemStatus.NOT_FOUND):
-                    record = record_of(result.record, self._formats) if result.record else None
+                    record = build_record(result.record, self._formats) if result.record else None
                     records[url] = record
                 elif result.status == idl.ItemStatus.TAKEN_DOWN:
                     records[url] = TakenDown(url)

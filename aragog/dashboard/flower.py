@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from aragog.crawl.stages.crawl_control import CrawlControl
-from aragog.dashboard.buttons_key import KEY_NEEDED, PATH, accept_key
+from aragog.dashboard.buttons_key import KEY_NEEDED, OPEN_URL_PATH, install_key_check
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
 from aragog.dashboard.waiting import queue_notes
@@ -52,7 +52,7 @@ def install(
     def install_pages() -> tuple[list[Any], Traversable]:
         guard_hosts(allowed_hosts)
         guard_address(host)
-        accept_key(key)
+        install_key_check(key)
         _add_metrics(components)
         return _routes(components, refresh, crawls or no_crawls, key), files(
             "aragog.dashboard"
@@ -96,7 +96,7 @@ def _routes(
         *page_routes(
             "aragog-crawls", r"/aragog/crawls", CrawlsPage, {**arguments, "control": crawls}
         ),
-        url(PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
+        url(OPEN_URL_PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
         *page_routes("aragog-url", r"/aragog/url", UrlPage, {**arguments, "refresh": refresh}),
     ]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import StoreSettings
-from aragog.transfer.identity_evidence import imported_alias, imported_page
+from aragog.transfer.identity_evidence import alias_cell, page_cells
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.crawl_members import IMPORTED, crawl_column
@@ -175,7 +175,7 @@ class BulkWriter:
         if record.due_at_ms is not None:
             written_now[nodes.DUE] = due_cell(record.due_at_ms)
         key = self._zen.node_id(canonical)
-        evidence = imported_page(canonical, rows[canonical], record, now_ms)
+        evidence = page_cells(canonical, rows[canonical], record, now_ms)
         entries: list[Mutation] = []
         if evidence:
             state_of_page, fetched_at_ms = evidence
@@ -224,7 +224,7 @@ class BulkWriter:
                 provisional=record.provisional,
                 reasons=("imported",),
             )
-            if own_cell := imported_alias(record):
+            if own_cell := alias_cell(record):
                 at_ms = record.canonical_at_ms or self._clock.now_ms()
                 self._zen.nodes.put(
                     self._zen.node_id(normalize(url)), {nodes.OWN: own_cell}, at_ms=at_ms

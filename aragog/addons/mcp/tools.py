@@ -18,7 +18,7 @@ import mcp_types as types
 import orjson
 from mcp.server.lowlevel import Server
 
-from aragog.api.json_values import request_of, to_json
+from aragog.api.json_values import build_request, to_json
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.options import validate_options
 from aragog.api.operations.scopes import ANY, READ
@@ -130,7 +130,9 @@ def _call_tool(
     try:
         if unknown := sorted(arguments.keys() - set(names)):
             raise BadInput(f"{unknown[0][:100]}: {operation.name} takes {', '.join(names)}")
-        request = validate_options(request_of(operation.request, arguments, formats, by_name=True))
+        request = validate_options(
+            build_request(operation.request, arguments, formats, by_name=True)
+        )
         values = {name: getattr(request, name) for name in names}
         if values.get("limit_bytes", 0) is None:
             values["limit_bytes"] = MAX_CONTENT_BYTES

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT, proxy_address
+from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT_KEY, proxy_address
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
@@ -36,7 +36,7 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     ssrf = SsrfFilter(fetch)
 
     def check(request: Request) -> str | None:
-        if request.meta.pop(FROM_ENVIRONMENT, None):
+        if request.meta.pop(FROM_ENVIRONMENT_KEY, None):
             request.meta.pop("proxy", None)  # proxies from the environment are set per process
         proxy = request.meta.get("proxy")
         if proxy and (

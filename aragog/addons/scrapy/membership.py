@@ -34,7 +34,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
             because other processes run it.
         BrokerUnavailable: Redis does not respond.
     """
-    waiting = queue.unfinished()
+    waiting = queue.count_unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
         # Keep this order: after a kill in between, the seen requests remain and are reported.
@@ -47,7 +47,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """Raise the error that `join_crawl` would raise now, without joining."""
-    _join(crawler, crawl, queue.unfinished(), check_only=True)
+    _join(crawler, crawl, queue.count_unfinished(), check_only=True)
 
 
 def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, check_only: bool = False) -> int:
@@ -94,8 +94,8 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     requests are queued, running or FAILED.
     """
     try:
-        unfinished, failed = queue.unfinished(), queue.failed()
-        crawl.state.leave(is_over=not (crawl.is_named or unfinished or failed))
+        count_unfinished, failed = queue.count_unfinished(), queue.count_failed()
+        crawl.state.leave(is_over=not (crawl.is_named or count_unfinished or failed))
     except BrokerUnavailable as error:
         log.warning("cannot leave the crawl: %s", error)
         return

@@ -1,7 +1,7 @@
 """
 Operations that enqueue URLs, report their progress, and fetch a URL now or if it is stale.
 
-Another operation explains a URL's stored data, and what the URL is waiting for.
+Another operation explains what is stored about a URL, and what the URL is waiting for.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RECORD_FIELDS = tuple(field.name for field in fields(Record))
 
 @dataclass(frozen=True, slots=True)
 class EnqueueRequest(EnqueueArguments):
-    """URLs to enqueue, with the options of every `enqueue`."""
+    """URLs to enqueue, and how to enqueue them."""
 
     urls: Annotated[
         Sequence[str],

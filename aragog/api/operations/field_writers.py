@@ -1,4 +1,4 @@
-"""Owners of fields, who alone may write them (`serving.field_writers`)."""
+"""Check that only the owners of a field write it (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FieldWriters:
             writers = self._owners_of(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
-                    f"{field[:200]} may be written only by {_named(writers)} "
+                    f"{field[:200]} may be written only by {_describe_tokens(writers)} "
                     "(serving.field_writers)",
                 )
 
@@ -71,7 +71,7 @@ class FieldWriters:
         return next((writers for writers in declared if writers is not None), None)
 
 
-def _named(tokens: Iterable[str]) -> str:
+def _describe_tokens(tokens: Iterable[str]) -> str:
     """Return `the token ops`, or `the tokens ops, other and team`."""
     *others, last = sorted(tokens)
     return f"the tokens {', '.join(others)} and {last}" if others else f"the token {last}"

@@ -5,7 +5,7 @@ from contextlib import closing
 import orjson
 import pytest
 
-from aragog.cli.run_texts import MAX_RUNNING, RunTexts
+from aragog.cli.run_texts import MAX_EXTRACTIONS, RunTexts
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from tests.support.stores import NOW_MS, page, store_harness
@@ -14,7 +14,7 @@ from tests.unit.pages.test_main_text import FIRST, PAGE
 from zengraph.tables.memory import MemoryTables
 
 NAME = "page.markdown"
-URLS = [f"http://a.example/{number}" for number in range(3 * MAX_RUNNING)]
+URLS = [f"http://a.example/{number}" for number in range(3 * MAX_EXTRACTIONS)]
 HTML = {"content_type": "text/html; charset=utf-8"}
 
 
@@ -63,7 +63,7 @@ def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
         wait_until(lambda: texts._running == 0)
         texts.start_queued(store)
 
-        assert len(texts._queued) >= len(URLS) - MAX_RUNNING
+        assert len(texts._queued) >= len(URLS) - MAX_EXTRACTIONS
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
         assert not texts._queued
         assert texts._bytes == 0
