@@ -142,8 +142,16 @@ class AsgiExchange(Exchange):
     """
 
     __slots__ = (
-        "_can_receive", "_body", "_expects_continue", "_has_hung_up", "_is_body_complete",
-        "_is_body_read", "_is_chunked", "_is_complete", "_remaining_bytes", "_scope",
+        "_body",
+        "_can_receive",
+        "_expects_continue",
+        "_has_hung_up",
+        "_is_body_complete",
+        "_is_body_read",
+        "_is_chunked",
+        "_is_complete",
+        "_remaining_bytes",
+        "_scope",
     )  # fmt: skip
 
     def __init__(

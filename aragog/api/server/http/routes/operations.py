@@ -126,9 +126,7 @@ class OperationRoutes:
         if route.has_body:
             members |= await self._body(operation, route, parse_request)
             members |= {name: parameters.get(name) or None for name in route.in_query}
-            operation_request = build_request(
-                operation.request, members, self._parts.store.formats
-            )
+            operation_request = build_request(operation.request, members, self._parts.store.formats)
         else:
             operation_request = from_query(operation.request, parameters | members)
         implied_values = dict(route.fixed)
