@@ -1,4 +1,4 @@
-"""Connect the services that the API needs in addition to the store."""
+"""Connect the services that the API uses in addition to the store."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
 
 
 def batches(settings: Settings) -> BatchTracker:
-    """Return the batches of enqueued URLs, with estimates of when they will finish."""
+    """Return the tracker of batches of enqueued URLs."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
     return BatchTracker(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
@@ -88,7 +88,7 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
     """Return a function that explains URLs. It connects on first use."""
 
     @cache
-    def parts() -> Components:
+    def get_components() -> Components:
         from aragog.bootstrap.dashboard import components  # noqa: PLC0415 - only explanations need it
 
         return components(settings, store=store)
@@ -96,15 +96,15 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
     def explain(url: str) -> Explanation:
         from aragog.dashboard.explanation import explain_url  # noqa: PLC0415 - as above
 
-        return explain_url(url, parts())
+        return explain_url(url, get_components())
 
     return explain
 
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None
-    without one.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
+    no standby is configured.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -115,7 +115,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
             raise ConfigError(
                 "serving.standby_dsn: requires a PostgreSQL store; set store.engine to postgres"
             )
-        return _hedged(store, replica_store(settings), serving)
+        return _create_hedged_reads(store, replica_store(settings), serving)
     gateways = serving.standby_gateways
     if not gateways:
         return None
@@ -124,12 +124,14 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
             "serving.standby_gateways: requires an HBase store; set store.engine to "
             "hbase, or serving.standby_dsn for a replica of PostgreSQL"
         )
-    replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
-    standby = url_store(dataclasses.replace(settings, store=replica))
-    return _hedged(store, standby, serving)
+    replica_settings = dataclasses.replace(settings.store, hbase_gateways=gateways)
+    standby = url_store(dataclasses.replace(settings, store=replica_settings))
+    return _create_hedged_reads(store, standby, serving)
 
 
-def _hedged(store: UrlStore, standby: UrlStore, serving: ServingSettings) -> HedgedReads:
+def _create_hedged_reads(
+    store: UrlStore, standby: UrlStore, serving: ServingSettings
+) -> HedgedReads:
     deadline_s = serving.deadline_ms / 1000
     return HedgedReads(store, standby, threads=serving.threads, deadline_s=deadline_s)
 
@@ -139,8 +141,8 @@ class ThriftServices:
     The Thrift services on their listening socket. They run on the HTTP server's event loop.
 
     Args:
-        settings: contain the limits and the certificate.
-        parts: what operations use.
+        settings: the settings, including the limits and the certificate.
+        parts: the services that operations use.
         sock: a socket from `listen`.
         tokens: the tokens, shared with the HTTP API.
         unread: counts data that clients have not read yet; shared with the HTTP API.
@@ -198,7 +200,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """Yield the services besides the store that operations use, and close them on exit."""
+    """Yield the services that operations use in addition to the store, and close them on exit."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,

@@ -89,8 +89,8 @@ def components(
     )
 
 
-def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
-    lock, cached = threading.Lock(), cache(make)
+def _cache_success(create: Callable[[], T]) -> Callable[[], T]:
+    lock, cached = threading.Lock(), cache(create)
 
     def get() -> T:
         with lock:
@@ -109,7 +109,7 @@ class RedisServers:
     """
 
     def __init__(self, settings: Settings, broker: tuple[str, ...]) -> None:
-        self._fixed = (
+        self._configured_urls = (
             settings.redis.url,
             *settings.redis.nodes,
             *settings.politeness.limiter_urls,
@@ -125,12 +125,12 @@ class RedisServers:
 
         Takes one round trip. If `redis.url` does not respond, nodes that joined later are missing.
         """
-        urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
+        urls = {server_name(url): url for url in (*self._joined_urls(), *self._configured_urls)}
         for name in urls.keys() - self._clients.keys():
             self._clients[name] = quick_client(urls[name])
         return {name: self._clients[name] for name in urls}
 
-    def _joined(self) -> tuple[str, ...]:
+    def _joined_urls(self) -> tuple[str, ...]:
         try:
             return self._ring.urls()
         except LimiterUnavailable:

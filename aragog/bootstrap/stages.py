@@ -12,7 +12,7 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
 )
 from aragog.bootstrap.rendering import RendererOnDemand
-from aragog.bootstrap.stage_parts import Fetchers, StageParts, fetchers_of, shared_parts
+from aragog.bootstrap.stage_parts import Fetchers, StageParts, create_fetchers, create_stage_parts
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.pipeline.finished_urls import FinishedUrls
@@ -75,11 +75,11 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     # Load these now, so that wrong names and rules fail early.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
-    return _pipeline(shared_parts(settings, sender, clock))
+    return _connect_stages(create_stage_parts(settings, sender, clock))
 
 
-def _pipeline(parts: StageParts) -> ProcessStages:
-    fetchers, renderer = fetchers_of(parts), RendererOnDemand(parts.settings)
+def _connect_stages(parts: StageParts) -> ProcessStages:
+    fetchers, renderer = create_fetchers(parts), RendererOnDemand(parts.settings)
     robots, limits = _robots_stage(parts, fetchers), parts.access.rules.limiter
     return ProcessStages(
         sender=parts.sender,

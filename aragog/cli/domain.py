@@ -16,7 +16,7 @@ from aragog.cli.arguments import COUNT, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.dashboard.components import Components
-from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
+from aragog.dashboard.domains import PAGE_SIZE, SORTS, change_domain, find_domains, live_overrides
 from aragog.observability.formatting import format_time
 
 REASON = click.option("--reason", default="", help="The reason, stored in the history.")
@@ -127,7 +127,7 @@ def _print_change(key: str, setting: str) -> None:
 @domain.command()
 @click.argument("name", required=False)
 @click.option(
-    "--limit", type=COUNT, default=PAGE, show_default=True, help="Maximum number of changes."
+    "--limit", type=COUNT, default=PAGE_SIZE, show_default=True, help="Maximum number of changes."
 )
 @as_json
 def history(name: str | None, limit: int, *, as_json: bool) -> None:

@@ -152,8 +152,8 @@ class HttpBackend:
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
-            record: PageRecord | None = self._call_generic(reading.get, request, limit_s)
-            return record if record is None or request.facts else replace(record, **_EMPTY_FACTS)
+            page: PageRecord | None = self._call_generic(reading.get, request, limit_s)
+            return page if page is None or request.facts else replace(page, **_EMPTY_FACTS)
         batch_request = GetManyRequest(
             [request.url], request.fields, facts=request.facts, purpose=request.purpose
         )

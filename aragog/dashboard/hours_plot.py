@@ -30,7 +30,7 @@ class PlotBar(NamedTuple):
 
 
 class PlotLabel(NamedTuple):
-    """A label below a plot. `anchor` says which end of the text is at `x`."""
+    """A label below a plot. `anchor` determines which end of the text is at `x`."""
 
     x: str
     text: str
@@ -52,13 +52,13 @@ class HoursPlot(NamedTuple):
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        bars = "".join(bar.svg() for bar in self.bars)
+        bars = "".join(plot_bar.svg() for plot_bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'
         return f'<svg viewBox="{self.box}" {name}>{bars}{labels}</svg>'
 
 
-def bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
+def plot_bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
     """Return a bar, with a gap before the next one."""
     return PlotBar(
         f"{x:.1f}", f"{y:.1f}", f"{max(width - 1, 0.5):.1f}", f"{height:.1f}", color, title
@@ -83,10 +83,15 @@ def _bars(
 ) -> Iterator[PlotBar]:
     for hour, counts in hours.items():
         left, stored = (hour - first) * width, counts["stored"]
-        low, high = HEIGHT * stored / max_count, HEIGHT * counts.total() / max_count
+        stored_height, total_height = (
+            HEIGHT * stored / max_count,
+            HEIGHT * counts.total() / max_count,
+        )
         title = f"{format_time(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
-        yield bar(left, HEIGHT - low, width, low, STORED_COLOR, title)
-        yield bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title)
+        yield plot_bar(left, HEIGHT - stored_height, width, stored_height, STORED_COLOR, title)
+        yield plot_bar(
+            left, HEIGHT - total_height, width, total_height - stored_height, OTHER_COLOR, title
+        )
 
 
 _LEGEND = (
@@ -97,4 +102,4 @@ _LEGEND = (
 
 def _legend_bars() -> Iterator[PlotBar]:
     for left, color, name in _LEGEND:
-        yield bar(left, HEIGHT + 7, 9, 8, color, name)
+        yield plot_bar(left, HEIGHT + 7, 9, 8, color, name)

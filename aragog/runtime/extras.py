@@ -29,7 +29,7 @@ MODULE_OF = {
 
 
 def has(extra: str) -> bool:
-    """Return True if an extra's packages are installed. Does not import them."""
+    """Return True if an extra's packages are installed, without importing them."""
     return _is_importable(MODULE_OF[extra])
 
 

@@ -1,5 +1,5 @@
 """
-The settings: one frozen value, read from a TOML file and the environment, and validated at start.
+The settings: one frozen value. It is read from a TOML file and the environment, and validated.
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that lists every invalid key. No other

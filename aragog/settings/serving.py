@@ -32,7 +32,7 @@ class ServingSettings:
     flower_port: int = 5555
     """Port of Flower."""
     flower_max_tasks: int = 10_000
-    """Tasks that Flower keeps in memory, 5 KB each. (Flower's own default is 100,000.)"""
+    """Tasks that Flower keeps in memory, 5 KB each. (The default of Flower itself is 100,000.)"""
     allowed_hosts: tuple[str, ...] = ()
     """Host headers that the API and Flower accept, in addition to localhost and IP addresses.
     `.example.com` includes subdomains."""
@@ -85,7 +85,7 @@ class ServingSettings:
     """Memory per process for responses that clients have not read yet. Further large responses are
     replaced by 503 or Unavailable, and clients that do not read are disconnected."""
     max_header_bytes: int = 65_536
-    """Maximum size of the request line and headers. Larger ones get 431."""
+    """Maximum size of the request line and headers. Larger requests get 431."""
     deadline_ms: int = 1000
     """Time limit for a request. A request that exceeds it gets 504."""
     content_deadline_ms: int = 10_000

@@ -30,7 +30,7 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 
 OnProblem = Callable[[int, str], None]
-Numbered = tuple[int, UrlRecord]
+NumberedRecord = tuple[int, UrlRecord]
 
 
 class BulkWriter:
@@ -42,7 +42,7 @@ class BulkWriter:
         self._store = store
         self._zen = zen
         self._nodes = Nodes(zen)
-        self._same = SameContent(zen)
+        self._same_content = SameContent(zen)
         self._rules = FieldRules(settings)
         self._histories = settings.history
         self._history_length = settings.history_length
@@ -50,7 +50,7 @@ class BulkWriter:
         history_columns = [(field_column(name), history_column(name)) for name in settings.history]
         self._columns = [*BASE, *(column for pair in history_columns for column in pair)]
 
-    def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
+    def write(self, records: Sequence[NumberedRecord], on_problem: OnProblem) -> int:
         """
         Write all valid records and report the others by number; returns how many were written.
 
@@ -183,7 +183,9 @@ class BulkWriter:
             by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
             if cell := state_of_page.get(nodes.LIKENESS):
                 likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
-                entries = self._same.skip_damaged(entry_put(canonical, likeness, fetched_at_ms))
+                entries = self._same_content.skip_damaged(
+                    entry_put(canonical, likeness, fetched_at_ms)
+                )
         for name, value in record.fields.items():
             entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),

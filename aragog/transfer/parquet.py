@@ -20,7 +20,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.runtime.extras import require
-from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
+from aragog.transfer.json_lines import BadRecord, ReadRecord, UrlRecord, from_mapping
 from aragog.transfer.typed_fields import TypedFields
 from richpins.field_types import FieldType
 
@@ -42,7 +42,9 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0) -> Iterator[Read]:
+def read_parquet(
+    path: Path, types: TypedFields | None = None, *, after: int = 0
+) -> Iterator[ReadRecord]:
     """
     Yield a file's rows after the first `after` rows.
 

@@ -84,8 +84,11 @@ class Part:
             return
         for place in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
             start = _with_swapped_nibbles(_key(max(first, place * _KEYS_PER_BYTE)))
-            inside = after < (place + 1) * _KEYS_PER_BYTE
-            yield start, _with_swapped_nibbles(_key(after)) if inside else _after_prefix(start[:1])
+            ends_inside = after < (place + 1) * _KEYS_PER_BYTE
+            yield (
+                start,
+                _with_swapped_nibbles(_key(after)) if ends_inside else _after_prefix(start[:1]),
+            )
 
     def fraction_before(self, key: bytes, *, by_host: bool) -> float:
         """Return the fraction of the part before `key`."""

@@ -94,8 +94,8 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     requests are queued, running or FAILED.
     """
     try:
-        count_unfinished, failed = queue.count_unfinished(), queue.count_failed()
-        crawl.state.leave(is_over=not (crawl.is_named or count_unfinished or failed))
+        unfinished, failed = queue.count_unfinished(), queue.count_failed()
+        crawl.state.leave(is_over=not (crawl.is_named or unfinished or failed))
     except BrokerUnavailable as error:
         log.warning("cannot leave the crawl: %s", error)
         return

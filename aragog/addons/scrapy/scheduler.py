@@ -123,7 +123,7 @@ class SpiderScheduler(BaseScheduler):
         """
         Return unstarted requests to the queue and leave the crawl.
 
-        Do nothing if `open` failed.
+        Does nothing if `open` failed.
         """
         if not self._is_open:
             return

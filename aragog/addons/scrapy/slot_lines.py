@@ -208,7 +208,7 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         max_held = 0
     if len(line.waiting) <= max_held:
         return
-    # The first requests return while half of the line is left, so no slot is unused.
+    # The first requests return while half of the line is left, so that no slot goes unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for position, held in enumerate(line.waiting):

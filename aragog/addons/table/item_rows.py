@@ -159,13 +159,13 @@ class ItemTableRows:
             if item.key:
                 keys[item.site].add(item.key)
             else:
-                items_by_id[_id(item)] = item
+                items_by_id[_item_id(item)] = item
         for site in keys.keys() & set(self._sites):
             for item in self._store.items.with_keys(
                 self._kind, site, sorted(keys[site]), below=self._state.host or "",
                 purpose=self._state.purpose, withheld=False,
             ):  # fmt: skip
-                items_by_id[_id(item)] = item
+                items_by_id[_item_id(item)] = item
         return items_by_id
 
     def _items_of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
@@ -185,7 +185,7 @@ class ItemTableRows:
             for name, field_type in self._types.items()
         }
         return {
-            **self._key_cells(_id(item)),
+            **self._key_cells(_item_id(item)),
             "site": item.site,
             "item_key": item.key or None,
             "item_position": item.position,
@@ -215,7 +215,7 @@ def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
     return fields
 
 
-def _id(item: StoredItem) -> str:
+def _item_id(item: StoredItem) -> str:
     page_position = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else page_position)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

@@ -27,7 +27,7 @@ def is_shown(record: UrlRecord) -> bool:
 
 
 @dataclass(slots=True)
-class _Records:
+class _ShownRecords:
     kept: list[UrlRecord] = field(default_factory=list)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
@@ -65,11 +65,11 @@ class PageTableRows:
         self._fields = [
             name for name in dict.fromkeys(state.fields) if name not in BUILT_IN_COLUMNS
         ]
-        kinds = dict.fromkeys(BUILT_IN_COLUMNS, pa.string())
-        kinds |= {"bucket": pa.int32(), "status": pa.int32()}
-        kinds |= {"fetched_at_ms": pa.int64()}
-        kinds |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
-        self.schema = pa.schema(list(kinds.items()))
+        column_types = dict.fromkeys(BUILT_IN_COLUMNS, pa.string())
+        column_types |= {"bucket": pa.int32(), "status": pa.int32()}
+        column_types |= {"fetched_at_ms": pa.int64()}
+        column_types |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
+        self.schema = pa.schema(list(column_types.items()))
 
     def exported_batches(self) -> Iterator[Any]:
         """Yield record batches of all pages."""
@@ -94,7 +94,7 @@ class PageTableRows:
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(records), len(deleted))
 
     def _read(self, selection: NodeSelection) -> tuple[list[UrlRecord], str | None]:
-        sink = _Records()
+        sink = _ShownRecords()
         report = export_urls(
             self._store.zen, sink, selection, fields=self._state.fields, aliases=False,
             purpose=self._state.purpose,

@@ -27,7 +27,7 @@ from aragog.transfer import import_export, json_lines
 from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
-from aragog.transfer.json_lines import Read, UrlRecord
+from aragog.transfer.json_lines import ReadRecord, UrlRecord
 from aragog.transfer.parquet import read_parquet
 from aragog.transfer.warc_import import read_warc
 from aragog.urlstore.store import UrlStore
@@ -101,20 +101,20 @@ def _import_archive(file: Path, store: UrlStore, settings: Settings, *, after: i
 
 def _open_source(
     file: Path, kind: str, store: UrlStore, settings: Settings, after: int
-) -> Iterator[Read]:
+) -> Iterator[ReadRecord]:
     if kind == "parquet":
         return iter(read_parquet(file, typed_fields_for(store, settings), after=after))
     stream = json_lines.open_to_read(file)
     if kind == "cdx":
         return read_captures(stream, after=after)
     if reader := addons.reads_formats().get(kind):
-        records: Iterator[Read] = addons.function(reader)(stream, after=after)
+        records: Iterator[ReadRecord] = addons.function(reader)(stream, after=after)
         return records
     types = typed_fields_for(store, settings)
     return iter(json_lines.read_json_lines(stream, types, after=after))
 
 
-def _mark_due(source: Iterator[Read]) -> Iterator[Read]:
+def _mark_due(source: Iterator[ReadRecord]) -> Iterator[ReadRecord]:
     now_ms = SystemClock().now_ms()
     for number, record in source:
         if isinstance(record, UrlRecord):

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap.graphs import application_graphs, graph_tables, settings_of
+from aragog.bootstrap.graphs import application_graphs, graph_settings, graph_tables
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_store
@@ -45,11 +45,11 @@ def create_tables(regions: int, *, show: bool) -> None:
     """
     settings = command_settings()
     if show:
-        for graph_settings in (
+        for table_settings in (
             settings,
-            *(settings_of(settings, name) for name in settings.store.graphs),
+            *(graph_settings(settings, name) for name in settings.store.graphs),
         ):
-            echo(schema_commands(graph_settings, regions=regions))
+            echo(schema_commands(table_settings, regions=regions))
         return
     with closing(tables(settings)) as engine:
         engine.create()
