@@ -19,7 +19,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.crawl_members import IMPORTED, crawl_column
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
-from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.hosts import host_put, is_in_sample, sample_put, sender_put
 from aragog.urlstore.items import puts_of
 from aragog.urlstore.nodes import Nodes, field_column, history_column, provenance_column, text
 from aragog.urlstore.record_reader import BASE
@@ -120,7 +120,7 @@ class BulkWriter:
                 continue
             if nodes.SENTINEL not in row:
                 index.append(host_put(self._zen, canonical, now_ms))
-                if in_sample(canonical):
+                if is_in_sample(canonical):
                     index.append(sample_put(self._zen, canonical, now_ms))
             if (source := _source_url(record)) and source != canonical:
                 at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])

@@ -143,7 +143,7 @@ class Bodies:
             place.connect()
 
     def compress(self, body: bytes) -> bytes:
-        """Never raises."""
+        """Compress a body. Never raises."""
         return compress(body) if self.packs is None else self.packs.shared.compress(body)
 
     def decompress(self, blob: bytes) -> bytes:
@@ -196,7 +196,7 @@ class Bodies:
         column, cell = where
         if column == nodes.CONTENT_PACK:
             return self.read(PackPointer.read(cell.value))
-        return self._object(cell.value.decode(), row)
+        return self._read_object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
         if self.packs is None:
@@ -222,13 +222,13 @@ class Bodies:
         key = nodes.text(row, nodes.CONTENT_KEY)
         if key and nodes.CONTENT_KEY in columns:
             self.objects.delete(key)
-        named = {one for one, kind, _ in records_of(row, columns) if kind != SHARED}
+        pointers = {pointer for pointer, kind, _ in records_of(row, columns) if kind != SHARED}
         if nodes.CONTENT_PACK in columns and (pointer := pointer_of(row)):
-            named |= set() if shared_of(row, pointer) else {pointer}
-        if self.packs and named:
-            self.packs.catalog.erase(named)
+            pointers |= set() if shared_of(row, pointer) else {pointer}
+        if self.packs and pointers:
+            self.packs.catalog.erase(pointers)
 
-    def _object(self, key: str, row: Row) -> StoredBody:
+    def _read_object(self, key: str, row: Row) -> StoredBody:
         stored = self.objects.get(key)
         if stored is None:
             raise CorruptContent(key, "is missing")
@@ -285,8 +285,8 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     live = set() if pointer is None else {pointer}
     if nodes.SENTINEL not in row:
         return live
-    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind != REVISIT}
-    older = [one for one in reversed(versions.values()) if one != pointer]
+    versions = {at_ms: body for body, kind, at_ms in reversed(records) if kind != REVISIT}
+    older = [body for body in reversed(versions.values()) if body != pointer]
     live.update(older[:keep_versions])
     if pointer is not None and records and records[0][1] == REVISIT:
         live.add(records[0][0])

@@ -77,7 +77,9 @@ class ChangeSignals:
     ) -> Reading:
         """Start processing the entries of a file that was fetched from `sender` at this time."""
         dated = [reported for entry in entries if (reported := _reported_change(entry))]
-        is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
+        is_believed = self.settings.signals and not marks.has_only_response_dates(
+            dated, fetched_at_ms
+        )
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
@@ -259,7 +261,7 @@ class Reading:
         """
         settings = self._signals.settings
         host_trust, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
-        is_new_report = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
+        is_new_report = marks.is_new_report(reported, before, state.compared_at_ms, self._at_ms)
         if not host_trust.belief:
             _IGNORED.add(is_new_report)
             return None

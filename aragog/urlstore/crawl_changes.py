@@ -156,7 +156,7 @@ class CrawlPages:
 
 
 def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
-    """Return None if the alias had no page before."""
+    """Return what happened to an alias since then, or None if it had no page before."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None

@@ -191,7 +191,7 @@ class Items:
 
 
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
-    """The batches have about `size` entries, and items are not split."""
+    """Yield the entries of `size` items at a time; an item's entries stay together."""
     batch: list[ItemEntry] = []
     for number, (_, item_entries) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
         batch += islice(item_entries, MAX_PAGES_PER_ITEM)

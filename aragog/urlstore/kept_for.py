@@ -48,7 +48,7 @@ def fact_of(names: Collection[str]) -> str | None:
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
-def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
+def other_permitted_crawls(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     """
     Return the other crawls that a page is kept for, if its site still permits them.
 

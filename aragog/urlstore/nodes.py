@@ -222,7 +222,7 @@ def likeness_cell(likeness: Likeness | None) -> bytes:
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
 
 
-def on_one_host(url: str, other: str) -> bool:
+def have_same_host(url: str, other: str) -> bool:
     """Return True if two normalized URLs have the same host, ignoring a leading `www.`."""
     return host(url).removeprefix("www.") == host(other).removeprefix("www.")
 
@@ -255,7 +255,7 @@ def after_moves(row: Row, at_ms: int) -> int:
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
-def hidden_upto_ms(row: Row, now_ms: int) -> int:
+def hidden_until_ms(row: Row, now_ms: int) -> int:
     """
     Return the time up to which values are hidden because the page was withdrawn or expired.
 
@@ -281,7 +281,7 @@ class Nodes:
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """A URL without a node gets an empty row."""
+        """Return the node of each URL; an empty row if it has none."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -366,7 +366,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """Without a stored history, the result has just the current value."""
+    """Return a field's history. Without a stored one, it has just the current value."""
     history, current = row.get(history_column(name)), row.get(field_column(name))
     if history is None and current is not None:
         return Cell(orjson.dumps([(current.at_ms, current.value.decode("latin-1"))]), current.at_ms)

@@ -38,7 +38,7 @@ _SEEN_COLUMNS = (
 
 
 class Pages:
-    """Any number of threads may share it."""
+    """Reads records, histories and lists of URLs. Threads may share it."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen

@@ -30,7 +30,7 @@ def to_cell(report: FetchRecord) -> bytes:
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
-    `row` is the node's key, for the error message.
+    Decode a report. `row` is the node's key, for the error message.
 
     Raises:
         CorruptRow: the cell was not written by `to_cell`.

@@ -128,7 +128,7 @@ class Repair:
         return RepairReport(dict(self._row_counts), dict(self._repair_counts), salvaged)
 
     def _count_row(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """`share` is the fraction of the table that is done, if known."""
+        """Count a row and report progress. `share` is the fraction of the table done, if known."""
         self._row_counts[name] += 1
         if progress and self._row_counts[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._row_counts[name], share)
@@ -176,7 +176,7 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """The entry has the timestamp of the page's likeness."""
+        """Add the missing entry of a page's body, with the timestamp of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same_content.has(name):
@@ -259,7 +259,7 @@ class Repair:
             self._repair_counts["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
-        """For a page whose node was lost with a damaged file."""
+        """Make a page due whose node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)

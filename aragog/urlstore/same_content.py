@@ -37,7 +37,7 @@ MAX_ENTRIES_READ = 20_000
 """Maximum number of entries read per call (about 0.1 s)."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
-_PART = 8
+_PART_BYTES = 8
 _BODY = re.compile(r"[0-9a-f]{16}")
 _BUCKETS = range(16)
 _COLUMNS = (
@@ -58,7 +58,7 @@ class SamePage:
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
     """Return the name of a page's entry, or None if its body's hash is unknown."""
     prefix = _body_prefix(url, likeness)
-    return None if prefix is None else prefix + url_key(url)[:_PART]
+    return None if prefix is None else prefix + url_key(url)[:_PART_BYTES]
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
@@ -77,7 +77,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
-    return [put_record(prefix + bytes(_PART), {_PAGE: url_key(url)[:_PART]}, at_ms)]
+    return [put_record(prefix + bytes(_PART_BYTES), {_PAGE: url_key(url)[:_PART_BYTES]}, at_ms)]
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
@@ -88,7 +88,7 @@ def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
         return []
     # If another page stored the same body later, that page is now the original. Its record is newer
     # than the second delete, so it is kept.
-    return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
+    return [(name, cell.at_ms), (name[:-_PART_BYTES] + bytes(_PART_BYTES), cell.at_ms)]
 
 
 class SameContent:
@@ -125,15 +125,16 @@ class SameContent:
             url: _body_prefix(url, page_likeness) for url, page_likeness in likeness_of.items()
         }
         original_names = {
-            url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)
+            url: p + bytes(_PART_BYTES) for url, p in prefixes.items() if p and self.serves(p)
         }
         if not original_names:
             return {}
         original_rows = self._registry.get_many(sorted(set(original_names.values())))
         entries = {
-            url: name[:-_PART] + original_rows[name][_PAGE].value
+            url: name[:-_PART_BYTES] + original_rows[name][_PAGE].value
             for url, name in original_names.items()
-            if name in original_rows and original_rows[name][_PAGE].value != url_key(url)[:_PART]
+            if name in original_rows
+            and original_rows[name][_PAGE].value != url_key(url)[:_PART_BYTES]
         }
         rows = self._registry.get_many(sorted(set(entries.values()))) if entries else {}
         return {
@@ -191,7 +192,9 @@ class SameContent:
                 continue
             start = after if after.startswith(prefix) else b""
             with closing(self._registry.walk(prefix, start_after=start)) as rows:
-                yield from (entry for entry in rows if entry[0][-_PART:] != bytes(_PART))
+                yield from (
+                    entry for entry in rows if entry[0][-_PART_BYTES:] != bytes(_PART_BYTES)
+                )
 
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
@@ -199,7 +202,7 @@ class SameContent:
         own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:
-            is_same = own_entry is not None and name[:-_PART] == own_entry[:-_PART]
+            is_same = own_entry is not None and name[:-_PART_BYTES] == own_entry[:-_PART_BYTES]
             bits = distance(own_fingerprint, row[_PAGE].value[:16].decode("latin-1"))
             is_near = within is not None and bits is not None and bits <= within
             if (is_same or is_near) and name != own_entry:
@@ -223,7 +226,7 @@ class SameContent:
 
 
 def _host_hash(url: str) -> bytes:
-    return sha256(host_of(url.encode())).digest()[:_PART]
+    return sha256(host_of(url.encode())).digest()[:_PART_BYTES]
 
 
 def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
@@ -234,7 +237,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _entry_url(row: Row, neighbor: str) -> str:
-    """The URL has the same host as `neighbor`."""
+    """Return the URL of an entry, which is on the same host as `neighbor`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(neighbor.encode()).decode()}{path}"
 

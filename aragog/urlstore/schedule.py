@@ -79,7 +79,7 @@ class Schedule:
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """A domain without a stored budget gets an empty one."""
+        """Return the domains' budgets; empty for a domain without a stored budget."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:

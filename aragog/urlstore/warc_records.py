@@ -324,7 +324,7 @@ def iso_date(at_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """Cached, because many pages are fetched within one second."""
+    """Return a second as a WARC-Date. Cached, because many pages are fetched in one second."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -27,7 +27,7 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
-    """Deterministic for the same options."""
+    """Compress data. Deterministic for the same options."""
     compressor = _codecs.compressors.get((level, checksum))
     if compressor is None:
         compressor = _codecs.compressors[level, checksum] = zstandard.ZstdCompressor(

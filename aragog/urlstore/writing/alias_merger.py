@@ -208,7 +208,7 @@ class AliasMerger:
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Schedules a fetch if the URL or its old canonical URL is wanted."""
+        """Create the record; also schedule a fetch if the URL or its old canonical is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -311,7 +311,7 @@ def _has_another_page(canonical: str, row: Row, alias: str, alias_row: Row) -> b
     """Return True if the page in `row` was not fetched from `alias`."""
     redirects = facts_of(alias_row, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
-        return not redirects or not nodes.on_one_host(alias, canonical)
+        return not redirects or not nodes.have_same_host(alias, canonical)
     senders = nodes.senders_of(row)
     return bool(senders) and alias not in senders and not redirects
 

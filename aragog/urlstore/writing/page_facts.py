@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import merge_statements
-from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, other_permitted_crawls
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.records import ABSENT, WITHHELD, Fact, PageWrite, absent_as
 from aragog.urlstore.writing.agreement import is_failed_fetch
@@ -100,10 +100,10 @@ def _crawls_to_keep_for(
     """Return the crawls that the page is kept for, given the new `facts`."""
     crawl = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
-        return others(before, facts, crawl)
+        return other_permitted_crawls(before, facts, crawl)
     if is_failed_fetch(page) and not _is_not_modified(page):
         return crawls_of(before)
-    return others(before, facts, crawl) | {crawl}
+    return other_permitted_crawls(before, facts, crawl) | {crawl}
 
 
 def _is_not_modified(page: PageWrite) -> bool:

@@ -21,7 +21,7 @@ from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
-from aragog.urlstore.writing.next_due import WATCHED, Next, plan_next
+from aragog.urlstore.writing.next_due import WATCHED, NextFetch, plan_next
 from aragog.urlstore.writing.page_facts import facts_after, merge_attempt
 from urlspelling.domain import host
 from zengraph.records import Cell, Row
@@ -347,6 +347,7 @@ def _fill_identity(plan: PageWritePlan) -> None:
 
 def _fill_fields(plan: PageWritePlan) -> None:
     """
+    Fill in the fields.
     An older fetch adds only missing fields, and none if a newer fetch reported all of them. If a
     page was fetched through another URL, all fields are written: if that URL turns out not to be an
     alias, the timestamps show which fields it provided.
@@ -370,7 +371,7 @@ def _fill_fields(plan: PageWritePlan) -> None:
 
 def fill_next_fetch(
     plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
-) -> Next | None:
+) -> NextFetch | None:
     """
     Fill in when to fetch again. Returns None if the caller decided it (`due_at_ms`).
 
@@ -380,15 +381,15 @@ def fill_next_fetch(
     if seen is None:
         plan.due_at_ms = plan.page.due_at_ms
         return None
-    following = plan_next(
+    next_fetch = plan_next(
         plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
     )
-    plan.cells[nodes.REFRESH] = following.cell
-    plan.evidence = following.evidence
-    if following.mark is not None:
-        plan.cells[nodes.SIGNAL] = following.mark
-    plan.due_at_ms = following.due_at_ms
-    return following
+    plan.cells[nodes.REFRESH] = next_fetch.cell
+    plan.evidence = next_fetch.evidence
+    if next_fetch.mark is not None:
+        plan.cells[nodes.SIGNAL] = next_fetch.mark
+    plan.due_at_ms = next_fetch.due_at_ms
+    return next_fetch
 
 
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:

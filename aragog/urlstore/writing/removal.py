@@ -132,6 +132,7 @@ class Takedown:
         lists: Sequence[Unlist],
     ) -> int:
         """
+        Take down these URLs, and delete the data that was sent from them.
         Each function in `lists` removes a URL from one list, the last one from the list where the
         takedown found it.
         """

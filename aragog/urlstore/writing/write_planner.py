@@ -118,7 +118,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """The plan says if it is stale, refused, or a copy of stored data."""
+        """Plan a page. The plan says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)

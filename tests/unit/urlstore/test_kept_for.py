@@ -2,7 +2,13 @@
 
 import pytest
 
-from aragog.urlstore.kept_for import crawl_name, crawls_of, fact_of, others, purposes_of
+from aragog.urlstore.kept_for import (
+    crawl_name,
+    crawls_of,
+    fact_of,
+    other_permitted_crawls,
+    purposes_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,5 +42,10 @@ def test_page_is_kept_for_the_crawls_that_may_use_it():
     before = {"fetched_at_ms": 1, "kept_for": "ai-input+search ai-train any search usual"}
     preferences = {"page_preferences": "ai-input=n (x)", "robots_preferences": "search=n (y)"}
 
-    assert others(before, preferences, "usual") == {"ai-train", "any"}
-    assert others(before, {}, "search") == {"ai-input+search", "ai-train", "any", "usual"}
+    assert other_permitted_crawls(before, preferences, "usual") == {"ai-train", "any"}
+    assert other_permitted_crawls(before, {}, "search") == {
+        "ai-input+search",
+        "ai-train",
+        "any",
+        "usual",
+    }
