@@ -90,7 +90,7 @@ def needed_cpu_s() -> float:
 def _needed_ns(schedstat: Path) -> int:
     """Return the nanoseconds that a thread used and waited for; 0 if unknown."""
     try:
-        used, waited, *_ = schedstat.read_text().split()
+        used_ns, waited_ns, *_ = schedstat.read_text().split()
     except (OSError, ValueError):
         return 0
-    return int(used) + int(waited)
+    return int(used_ns) + int(waited_ns)

@@ -26,7 +26,12 @@ from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.graphs import application_graphs
-from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
+from aragog.bootstrap.redis_services import (
+    TakedownSharing,
+    connect_overrides,
+    limiter,
+    redis_client,
+)
 from aragog.bootstrap.stores import replica_store, url_store
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
@@ -34,11 +39,11 @@ from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.pages.items import kind_names
 from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
 from pinlater import dead_letters
@@ -63,7 +68,7 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
         store, enqueue, completions, max_waiting=settings.serving.max_waiting,
-        extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
+        extractors=tuple(map(field_prefix, settings.pipeline.extractors)),
     )  # fmt: skip
 
 
@@ -71,7 +76,7 @@ def batches(settings: Settings) -> BatchTracker:
     """Return the tracker of batches of enqueued URLs."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
-    return BatchTracker(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
+    return BatchTracker(url_batches, cache(lambda: limiter(settings, connect_overrides(settings))))
 
 
 def job_queues(settings: Settings) -> Jobs | None:
@@ -222,7 +227,7 @@ def other_parts(
             texts=texts,
             graphs=graphs,
             kinds=kind_names(settings.extract),
-            tracer=tracer_of(settings),
+            tracer=open_tracer(settings),
             takedowns_changed=TakedownSharing(settings, store),
         )
 

@@ -62,7 +62,7 @@ def server_ms(client: redis.Redis) -> int:
     return int(seconds * 1000 + micros // 1000)
 
 
-def overrides_of(settings: Settings) -> Overrides:
+def connect_overrides(settings: Settings) -> Overrides:
     """
     Return the operator's settings for individual domains.
 

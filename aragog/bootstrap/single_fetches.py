@@ -10,9 +10,9 @@ from typing import NamedTuple
 from aragog.bootstrap.egress import create_egress
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     robots_cache,
     server_ms,
 )
@@ -48,7 +48,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
     """
     settings = settings.resolved()
     install_site_rules(settings)
-    shared, overrides = SharedState.from_settings(settings), overrides_of(settings)
+    shared, overrides = SharedState.from_settings(settings), connect_overrides(settings)
     clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)
     rules = AccessRules(

@@ -8,9 +8,9 @@ from functools import partial
 from aragog.bootstrap.egress import create_egress
 from aragog.bootstrap.fetch_limits import for_files, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     robots_cache,
     server_ms,
     waiting_jobs,
@@ -38,7 +38,7 @@ from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.waiting_line import WaitingLine
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenClock, GreenPool
 from aragog.runtime.open_files import sockets_within_limit
@@ -92,7 +92,7 @@ def create_stage_parts(settings: Settings, sender: Sender, test_clock: Clock | N
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
-    traces = UrlTraces(tracer_of(settings))
+    traces = UrlTraces(open_tracer(settings))
     checks = CrawlChecks(shared.crawls, shared.in_flight)
     followed = FollowedUrls(shared.client, prefix=prefix)
     enqueuer = Enqueuer.from_settings(settings, shared, sender, followed=followed, traces=traces)
@@ -147,7 +147,7 @@ def _create_discovery(
 
 
 def _create_access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    overrides = overrides_of(settings)
+    overrides = connect_overrides(settings)
     return Access(
         rules=AccessRules(
             limiter=limiter(settings, overrides, clock),

@@ -19,7 +19,7 @@ from aragog.observability.instruments import (
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import require
 from aragog.settings import Settings, StoreSettings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.content import open_content, open_packs
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
@@ -173,7 +173,7 @@ def replica_tables(settings: Settings) -> Tables:
 def _open_store(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
     install_site_rules(settings)
     content = timed_content(open_content(settings.content, settings.data_dir))
-    formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    formats = {f"{field_prefix(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(
         engine,

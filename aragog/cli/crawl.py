@@ -143,14 +143,14 @@ def _create_secret(control: CrawlControl, name: str) -> dict[str, str]:
 
 
 def _to_crawl_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    changed = {name: value for name, value in options.items() if value not in (None, ())}
-    if "until" in changed:
-        changed["until_ms"] = changed.pop("until")
-    if "every" in changed:
-        changed["every_s"] = round(changed.pop("every"))
-    if "purposes" in changed:
-        changed["purposes"] = " ".join(changed["purposes"])
-    return changed
+    changed_options = {name: value for name, value in options.items() if value not in (None, ())}
+    if "until" in changed_options:
+        changed_options["until_ms"] = changed_options.pop("until")
+    if "every" in changed_options:
+        changed_options["every_s"] = round(changed_options.pop("every"))
+    if "purposes" in changed_options:
+        changed_options["purposes"] = " ".join(changed_options["purposes"])
+    return changed_options
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
@@ -197,8 +197,8 @@ def list_crawls(*, as_json: bool) -> None:
         table.add_column(title)
     for status in statuses:
         counts, record = status.counts, status.record
-        others = sum(counts.outcomes.values()) - counts.stored
-        numbers = (counts.enqueued, counts.waiting, counts.stored, others)
+        other_count = sum(counts.outcomes.values()) - counts.stored
+        numbers = (counts.enqueued, counts.waiting, counts.stored, other_count)
         started = format_time(record.created_at_ms) if record.created_at_ms else ""
         table.add_row(record.name, status.display_state, *(f"{n:,}" for n in numbers), started)
     print_table(table)

@@ -79,7 +79,7 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 def rate(name: str, qps: float | None, reason: str) -> None:
     """Limit NAME to QPS requests per second; without QPS, restore its default rate."""
     with _components() as opened:
-        key = change_domain(opened, name, "rate", who=_current_user(), reason=reason, qps=qps)
+        key = change_domain(opened, name, "rate", user_name=_current_user(), reason=reason, qps=qps)
     _print_change(key, "rate")
 
 
@@ -93,9 +93,9 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
 
     Without HOURS, remove its quiet hours.
     """
-    who = _current_user()
+    user_name = _current_user()
     with _components() as opened:
-        key = change_domain(opened, name, "quiet", who=who, reason=reason, hours=hours)
+        key = change_domain(opened, name, "quiet", user_name=user_name, reason=reason, hours=hours)
     _print_change(key, "quiet hours")
 
 
@@ -105,7 +105,7 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
 def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
     with _components() as opened:
-        key = change_domain(opened, name, "stop", who=_current_user(), reason=reason)
+        key = change_domain(opened, name, "stop", user_name=_current_user(), reason=reason)
     _print_change(key, "stop")
 
 
@@ -115,7 +115,7 @@ def stop(name: str, reason: str) -> None:
 def resume(name: str, reason: str) -> None:
     """Resume a domain that was stopped."""
     with _components() as opened:
-        key = change_domain(opened, name, "resume", who=_current_user(), reason=reason)
+        key = change_domain(opened, name, "resume", user_name=_current_user(), reason=reason)
     _print_change(key, "resume")
 
 

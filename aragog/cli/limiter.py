@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 from rich.table import Table
 
-from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
+from aragog.bootstrap.redis_services import connect_overrides, limiter, limiter_ring
 from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, echo_json, note, print_table
@@ -81,7 +81,7 @@ def _summary(report: RingReport) -> str:
 def show(domain: str, *, as_json: bool) -> None:
     """Show which node is responsible for DOMAIN."""
     settings = command_settings()
-    names = limiter(settings.resolved(), overrides_of(settings))
+    names = limiter(settings.resolved(), connect_overrides(settings))
     key = names.key_for(f"http://{domain}/")
     names.close()
     with _open_ring() as ring:

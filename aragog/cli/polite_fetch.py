@@ -83,8 +83,8 @@ class _RobotsGate(_IntervalGate):
         rules = self._get_rules(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
-    def admit(self, url: str, given: str) -> Admission:
-        reason = self.refusal_reason(url) or self.refusal_reason(given)
+    def admit(self, url: str, given_url: str) -> Admission:
+        reason = self.refusal_reason(url) or self.refusal_reason(given_url)
         return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
     def _get_rules(self, origin_url: str) -> RobotsRules:

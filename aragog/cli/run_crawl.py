@@ -226,8 +226,8 @@ class Crawl:
 
         def count_causes() -> Counter[str]:
             counts = waiting_for(admin, lines, tracker.request_id)
-            others = counts.total() - counts[SLOT]
-            counts[SLOT] = max(0, min(counts[SLOT], tracker.in_flight - others))
+            other_count = counts.total() - counts[SLOT]
+            counts[SLOT] = max(0, min(counts[SLOT], tracker.in_flight - other_count))
             return counts
 
         return count_causes

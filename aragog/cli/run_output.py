@@ -37,7 +37,7 @@ from aragog.pages.main_text import FIELDS, load
 from aragog.pages.rules_version import rules_versions
 from aragog.runtime.extras import require
 from aragog.settings import Settings
-from aragog.settings.extractor_names import SITE, prefix_of
+from aragog.settings.extractor_names import SITE, field_prefix
 from aragog.transfer.item_rows import PAGE_COLUMN, ItemRows
 from aragog.transfer.rows import NON_APPENDABLE, append_rows, file_format, read_urls, write_rows
 from aragog.urlstore.records import Record
@@ -130,7 +130,7 @@ class RunOutput:
         self._s3 = _s3_file(self._display_name, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
             raise ConfigError(f"the folder of {file} does not exist or cannot be written")
-        extractors = map(prefix_of, settings.pipeline.extractors)
+        extractors = map(field_prefix, settings.pipeline.extractors)
         rules = (SITE,) if _has_rules(settings) else ()
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None

@@ -39,7 +39,7 @@ MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 MAX_CALLS_PER_PASS = 8
 """
-Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
+Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_PASS * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """

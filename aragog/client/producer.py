@@ -31,7 +31,7 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
@@ -113,7 +113,7 @@ class Aragog:
             shared,
             self._sender,
             admission=self._admission,
-            traces=UrlTraces(tracer_of(self._settings)),
+            traces=UrlTraces(open_tracer(self._settings)),
         )
 
     @takes(EnqueueArguments)

@@ -157,7 +157,7 @@ def change_domain(
     domain: str,
     action: str,
     *,
-    who: str,
+    user_name: str,
     reason: str,
     qps: float | None = None,
     hours: str | None = None,
@@ -173,15 +173,15 @@ def change_domain(
         BrokerUnavailable: Redis does not respond.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
-    who, reason = to_one_line(who), to_one_line(reason)
+    user_name, reason = to_one_line(user_name), to_one_line(reason)
     match action:
         case "stop" | "resume":
-            live.set_stopped(key, action == "stop", who=who, reason=reason)
+            live.set_stopped(key, action == "stop", who=user_name, reason=reason)
         case "rate":
-            live.set_qps(key, qps, who=who, reason=reason)
+            live.set_qps(key, qps, who=user_name, reason=reason)
         case "quiet":
             quiet = None if hours is None else quiet_hours(hours)
-            live.set_quiet_hours(key, quiet, who=who, reason=reason)
+            live.set_quiet_hours(key, quiet, who=user_name, reason=reason)
         case _:
             raise BadInput(f"{action!r}: must be rate, quiet, stop or resume")
     components.overrides().refresh()

@@ -169,7 +169,7 @@ class DomainsPage(DashboardPage):
         qps = _parse_rate(rate) if action == "rate" else None
         action = "rate" if action == "reset" else action
         return change_domain(
-            self.components, domain, action, who=self.user_name(), reason=reason, qps=qps
+            self.components, domain, action, user_name=self.user_name(), reason=reason, qps=qps
         )
 
 
@@ -256,8 +256,10 @@ class CrawlsPage(DashboardPage):
             case "resume":
                 control.resume(name)
             case "cancel":
-                who = to_one_line(self.user_name())
-                control.cancel(name, f"{to_one_line(reason)} ({who})" if reason else f"by {who}")
+                user_name = to_one_line(self.user_name())
+                control.cancel(
+                    name, f"{to_one_line(reason)} ({user_name})" if reason else f"by {user_name}"
+                )
             case _:
                 raise BadInput(f"{action!r}: must be pause, resume or cancel")
 

@@ -73,7 +73,7 @@ def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
     labels = (
         PlotLabel("0", format_time(first * HOUR_MS), "start"),
         PlotLabel(str(WIDTH), format_time((last + 1) * HOUR_MS), "end"),
-        *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
+        *(PlotLabel(f"{x_position + 12:.0f}", name, "start") for x_position, _, name in _LEGEND),
     )
     return HoursPlot(bars, labels, f"URLs per hour, at most {max_count}")
 
@@ -82,15 +82,22 @@ def _bars(
     hours: Mapping[int, Counter[str]], first: int, width: float, max_count: int
 ) -> Iterator[PlotBar]:
     for hour, counts in hours.items():
-        left, stored = (hour - first) * width, counts["stored"]
+        x_position, stored = (hour - first) * width, counts["stored"]
         stored_height, total_height = (
             HEIGHT * stored / max_count,
             HEIGHT * counts.total() / max_count,
         )
         title = f"{format_time(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
-        yield plot_bar(left, HEIGHT - stored_height, width, stored_height, STORED_COLOR, title)
         yield plot_bar(
-            left, HEIGHT - total_height, width, total_height - stored_height, OTHER_COLOR, title
+            x_position, HEIGHT - stored_height, width, stored_height, STORED_COLOR, title
+        )
+        yield plot_bar(
+            x_position,
+            HEIGHT - total_height,
+            width,
+            total_height - stored_height,
+            OTHER_COLOR,
+            title,
         )
 
 
@@ -101,5 +108,5 @@ _LEGEND = (
 
 
 def _legend_bars() -> Iterator[PlotBar]:
-    for left, color, name in _LEGEND:
-        yield plot_bar(left, HEIGHT + 7, 9, 8, color, name)
+    for x_position, color, name in _LEGEND:
+        yield plot_bar(x_position, HEIGHT + 7, 9, 8, color, name)

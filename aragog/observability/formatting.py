@@ -62,6 +62,6 @@ def format_duration(ms: float) -> str:
     return sign + " ".join(part for part in parts if not part.startswith("0 "))
 
 
-def pluralize(count: int, thing: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1 item` or `2,000 items`."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -31,7 +31,7 @@ from aragog.errors import ConfigError, InvalidField
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.rules_version import RulesVersions, rules_versions
 from aragog.pages.selectors import Rules, SiteRules
-from aragog.settings.extractor_names import ITEMS, SITE, is_file_name, prefix_of
+from aragog.settings.extractor_names import ITEMS, SITE, field_prefix, is_file_name
 from richpins.document import Document
 from richpins.rich_pins import RichPin
 from richpins.selectors import SelectedPage, parse
@@ -147,13 +147,13 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     declared_points = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
-        if prefix_of(name) in (SITE, ITEMS):
+        if field_prefix(name) in (SITE, ITEMS):
             raise ConfigError(
-                f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of the "
+                f"pipeline.extractors: {name!r}: {field_prefix(name)} is the prefix of the "
                 "fields in `extract`; give the function another name"
             )
         if is_file_name(name):
-            result[prefix_of(name)] = _load_function(name)
+            result[field_prefix(name)] = _load_function(name)
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a valid name; {_NAME_RULE}")

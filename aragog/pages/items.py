@@ -177,10 +177,10 @@ class SiteKinds:
 
     def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
         """Add a host's kinds. Returns the mistakes in them."""
-        from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
+        from aragog.pages.selectors import normalize_rules_host  # noqa: PLC0415 - see above
         from richpins.items import InvalidKind  # noqa: PLC0415
 
-        site = host_of_rules(name, [])
+        site = normalize_rules_host(name, [])
         problems: list[str] = []
         for kind, rules in kinds.items():
             try:

@@ -83,7 +83,7 @@ def _field_hit(name: str, selector: Selector, document: Document) -> RuleHit:
     return RuleHit(f"{SITE}.{name}", selector.text, len(values), values[0] if values else None)
 
 
-def _kind_hits(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[RuleHit]:
+def _kind_hits(kind: ItemKind, found_items: FoundItems, document: Document) -> Iterator[RuleHit]:
     page, name = SelectedPage(document), f"items.{kind.name}"
     within = None
     if kind.each is not None:
@@ -93,7 +93,9 @@ def _kind_hits(kind: ItemKind, found: FoundItems, document: Document) -> Iterato
         yield RuleHit(name, f"{language}:{text}", count)
         within = text if language == "css" else None
     for item_field in kind.fields:
-        values = [v for item in found.items if (v := item.values.get(item_field.name)) is not None]
+        values = [
+            v for item in found_items.items if (v := item.values.get(item_field.name)) is not None
+        ]
         rule = item_field.selector.text if item_field.selector else "the page that links here"
         search_in = None if item_field.of_page else within
         yield RuleHit(

@@ -62,7 +62,7 @@ class SiteRules:
     def __init__(self, rules: Rules) -> None:
         problems: list[str] = []
         self._by_host = {
-            host_of_rules(name, problems): dict(_parse_rules(name, table, problems))
+            normalize_rules_host(name, problems): dict(_parse_rules(name, table, problems))
             for name, table in rules.items()
         }
         if problems:
@@ -100,7 +100,7 @@ _NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
 """Matches characters that may be in a URL, but not in a host. A host may have a port."""
 
 
-def host_of_rules(name: str, problems: list[str]) -> str:
+def normalize_rules_host(name: str, problems: list[str]) -> str:
     """Return the normalized host for a key of `extract`. Adds a problem if the key is invalid."""
     host_name = name.strip().removeprefix("*.")
     try:

@@ -51,9 +51,9 @@ def new_name(name: str) -> str | None:
     if not name.startswith(_OLD_PACKAGE):
         return None
     old = name.removeprefix(_OLD_PACKAGE)
-    for moved, new in MOVED.items():
-        if old == moved or old.startswith(f"{moved}."):
-            return new + old.removeprefix(moved)
+    for module, new in MOVED.items():
+        if old == module or old.startswith(f"{module}."):
+            return new + old.removeprefix(module)
     return None
 
 

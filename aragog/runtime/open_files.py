@@ -30,7 +30,7 @@ def limit() -> int:
     return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
-def limit_of(pid: int) -> int | None:
+def read_limit(pid: int) -> int | None:
     """Return how many files another process may have open, or None if that is unknown."""
     try:
         text = Path(f"/proc/{pid}/limits").read_text("ascii")

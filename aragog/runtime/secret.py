@@ -76,9 +76,9 @@ def without_password(url: str) -> str:
         return " ".join(_mask_option(name, value) for name, value in _OPTION.findall(text))
     if "=" in text:
         return MASK
-    before, at, location = text.rpartition("@")
+    before, separator, location = text.rpartition("@")
     masked_place = location if _LOCATION.fullmatch(location) else MASK
-    return (MASK if before else "") + at + masked_place
+    return (MASK if before else "") + separator + masked_place
 
 
 def without_login(text: str, url: str) -> str:

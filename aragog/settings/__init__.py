@@ -17,7 +17,7 @@ from aragog.settings.crawling import (
     WorkerSettings,
 )
 from aragog.settings.egress import EgressRule, EgressSettings, WaySettings
-from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
+from aragog.settings.loading import build_settings, configured_names, load_settings, settings_file
 from aragog.settings.servers import (
     BrokerSettings,
     ContentSettings,
@@ -57,10 +57,10 @@ __all__ = [
     "WaySettings",
     "WebhookSettings",
     "WorkerSettings",
+    "build_settings",
     "configured_names",
     "duration_s",
     "load_settings",
     "plain",
     "settings_file",
-    "settings_of",
 ]

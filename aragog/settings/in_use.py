@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
+from aragog.settings.loading import build_settings, configured_names, load_settings, settings_file
 from aragog.settings.settings import Settings
 
 # The only setting that running processes reload.
@@ -122,7 +122,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     record = _read_record(run_dir / RECORD_FILE, pid) if pid else None
     if record is None:
         return SettingsInUse(own_settings)
-    running, own_settings = settings_of(record["settings"]), with_absolute_paths(own_settings)
+    running, own_settings = build_settings(record["settings"]), with_absolute_paths(own_settings)
     names = configured_names(environ=environ)
     file = settings_file(environ)
     if record["settings_file"] == (str(file) if file else None) and RELOADED_SETTING in names:

@@ -37,10 +37,10 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
-    return settings_of(_read_values(path, environ, problems), problems)
+    return build_settings(_read_values(path, environ, problems), problems)
 
 
-def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
+def build_settings(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
     """
     Return the settings in a table of sections.
 

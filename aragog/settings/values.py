@@ -57,7 +57,7 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
             continue
         name = getattr(value, "name", f"{prefix}{key}")
         try:
-            if (entry_class := _entry_class_of(hint)) is not None:
+            if (entry_class := _get_entry_class(hint)) is not None:
                 fields[key] = _build_each(entry_class, value, f"{prefix}{key}", problems)
             else:
                 fields[key] = _convert(value, hint)
@@ -67,7 +67,7 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
     return None if len(problems) > problems_before else cls(**fields)
 
 
-def _entry_class_of(hint: Any) -> type[Any] | None:
+def _get_entry_class(hint: Any) -> type[Any] | None:
     """Return the dataclass of the entries in a table or list, or None for other types."""
     inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
     return typing.cast("type[Any]", inner[0]) if inner else None

@@ -99,8 +99,10 @@ def bundled() -> list[PostgresPrograms]:
 
 def system_postgres(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
     """Find the programs in the operating system's packages."""
-    found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
-    return [programs for folder in found if (programs := programs_in(folder))]
+    program_folders = (
+        Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/"))
+    )
+    return [programs for folder in program_folders if (programs := programs_in(folder))]
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from aragog.urlstore.crawl_members import IMPORTED, crawl_column
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, is_in_sample, sample_put, sender_put
-from aragog.urlstore.items import puts_of
+from aragog.urlstore.items import record_puts
 from aragog.urlstore.nodes import Nodes, field_column, history_column, provenance_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.same_content import SameContent, entry_put
@@ -182,12 +182,12 @@ class BulkWriter:
             rows[canonical] = {**rows[canonical], nodes.FACTS: Cell(b"{}", fetched_at_ms)}
             by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
             if cell := state_of_page.get(nodes.LIKENESS):
-                likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
+                likeness = nodes.stored_likeness({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
                 entries = self._same_content.skip_damaged(
                     entry_put(canonical, likeness, fetched_at_ms)
                 )
         for name, value in record.fields.items():
-            entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
+            entries += record_puts(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, written_now, now_ms)]  # fmt: skip
 
@@ -200,7 +200,7 @@ class BulkWriter:
         """
         if name not in self._histories:
             return {}
-        history = nodes.history_of(rows[canonical], name)
+        history = nodes.history_cell(rows[canonical], name)
         updated = nodes.history_with(history, value, at_ms, self._history_length)
         if updated is None:
             return {}

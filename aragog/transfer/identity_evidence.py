@@ -30,7 +30,7 @@ _PAGE_STATUSES = range(200, 300)
 
 def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
     """Return a page's facts, including its body's hash and text sketch."""
-    likeness = nodes.likeness_of(row)
+    likeness = nodes.stored_likeness(row)
     fingerprint = {FINGERPRINT_FACT: f"{likeness.body} {likeness.text}"} if likeness else {}
     return {**facts, **fingerprint}
 

@@ -136,8 +136,8 @@ class _PackExport:
 
     def _object_nodes(self) -> NodeSource:
         for key, row in self._store.zen.nodes.scan(names=COLUMNS):
-            where = nodes.content_cell(row)
-            if where is not None and where[0] == nodes.CONTENT_KEY:
+            location = nodes.content_cell(row)
+            if location is not None and location[0] == nodes.CONTENT_KEY:
                 yield key, row
 
     def _copy_pack(self, packs: Packs, name: str) -> None:

@@ -148,7 +148,7 @@ def next_file(stem: Path) -> int:
     return next(number for number in count() if not _file_path(stem, number).exists())
 
 
-def index_of(file: Path) -> Path:
+def index_path(file: Path) -> Path:
     """Return the path of a WARC file's index."""
     return file.with_name(f"{file.name.removesuffix('.warc.gz')}.cdxj")
 
@@ -259,7 +259,7 @@ class _Files:
         self._file.close()
         self._file = None
         lines, self._lines = self._lines, []
-        path = index_of(self.paths[-1])
+        path = index_path(self.paths[-1])
         try:
             cdxj.write_index(path, lines)
         except OSError as error:

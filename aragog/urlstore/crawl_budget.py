@@ -109,11 +109,11 @@ def ration(
         ((marginal_freshness_s(page.state, budget, now_ms, page.belief), page) for page in due),
         key=lambda ranked_page: -ranked_page[0],
     )
-    to_fetch, rest = ranked[:limit], ranked[limit:]
+    to_fetch, to_postpone = ranked[:limit], ranked[limit:]
     postponed: list[tuple[Due, int]] = []
     start_ms = _first_due_ms(budget, now_ms, tick_s)
     booked_count = 0
-    for gain_s, page in rest:
+    for gain_s, page in to_postpone:
         if gain_s >= budget.price_s:
             postponed.append((page, int(start_ms + booked_count * step_ms)))
             booked_count += 1

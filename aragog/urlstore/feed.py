@@ -236,10 +236,12 @@ class Changes:
             with closing(self._log.all(bucket)) as rows:
                 for key, row in rows:
                     entries = orjson.loads(row[_COLUMN].value)
-                    kept = [entry if entry and not is_gone(entry[0]) else None for entry in entries]
-                    if kept != entries:
-                        count += sum(map(bool, entries)) - sum(map(bool, kept))
-                        cells = {_COLUMN: orjson.dumps(kept)}
+                    kept_entries = [
+                        entry if entry and not is_gone(entry[0]) else None for entry in entries
+                    ]
+                    if kept_entries != entries:
+                        count += sum(map(bool, entries)) - sum(map(bool, kept_entries))
+                        cells = {_COLUMN: orjson.dumps(kept_entries)}
                         self._log.replace(bucket, key, cells, row[_COLUMN].at_ms)
         return count
 

@@ -19,7 +19,7 @@ from aragog.urlstore.hosts import SAMPLE as SAMPLE_KEYS
 from aragog.urlstore.hosts import SAMPLED_OF
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.refresh_policy import RefreshState
-from aragog.urlstore.writing.next_due import state_of
+from aragog.urlstore.writing.next_due import read_state
 from zengraph import MultiGraph
 from zengraph.records import ID_BYTES, Row
 
@@ -64,7 +64,7 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
         ages[page_type].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
         due = text(row, nodes.DUE)
         if due:
-            lateness[page_type].append(_is_late(int(due), state_of(row), now_ms))
+            lateness[page_type].append(_is_late(int(due), read_state(row), now_ms))
     return {
         page_type: _summarize(sorted(ages[page_type]), lateness[page_type])
         for page_type in sorted(ages)
@@ -73,7 +73,7 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
 
 def page_seen_at_ms(row: Row) -> int:
     """Return when a fetch or a 304 last confirmed the page in a node; 0 if never."""
-    state = state_of(row)
+    state = read_state(row)
     return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
 
 
@@ -111,7 +111,7 @@ def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """Yield nodes after random keys, or all nodes of a small table."""
     rows_per_scan = -(-sample // _SCAN_COUNT)
     starts = [random.randbytes(ID_BYTES) for _ in range(_SCAN_COUNT)]
-    seen: set[bytes] = set()
+    seen_keys: set[bytes] = set()
     for start in [b"", *starts]:
         with closing(zen.nodes.scan(start, names=_COLUMNS, limit=rows_per_scan)) as rows:
             sample_rows = list(rows)
@@ -121,6 +121,6 @@ def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
         if start == b"":
             continue
         for key, row in sample_rows:
-            if key not in seen:
-                seen.add(key)
+            if key not in seen_keys:
+                seen_keys.add(key)
                 yield row

@@ -31,10 +31,10 @@ __all__ = [
     "Record",
     "Written",
     "absent_as",
+    "get_permission",
     "is_allowed",
     "is_expired",
     "refused_use",
-    "use_of",
 ]
 
 Fact = str | int | float | None
@@ -87,7 +87,7 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
     return str(outcome_name) if is_gone or outcome_name in WITHHELD else None
 
 
-def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
+def get_permission(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
     """Return whether a site allows a purpose (None if it says nothing), and its statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 

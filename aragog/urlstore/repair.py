@@ -23,11 +23,11 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
-from aragog.urlstore.items import ItemEntry, ItemIndex, fields_of, names_of, puts_of
+from aragog.urlstore.items import ItemEntry, ItemIndex, fields_of, record_names, record_puts
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
-from aragog.urlstore.same_content import SameContent, entry_of, entry_put
+from aragog.urlstore.same_content import SameContent, entry_name, entry_put
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import IN, Edge, MultiGraph
@@ -177,8 +177,8 @@ class Repair:
 
     def _add_content_entry(self, url: str, row: Row) -> None:
         """Add the missing entry of a page's body, with the timestamp of the page's likeness."""
-        likeness = nodes.likeness_of(row)
-        name = entry_of(url, likeness)
+        likeness = nodes.stored_likeness(row)
+        name = entry_name(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same_content.has(name):
             return
         for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
@@ -187,16 +187,16 @@ class Repair:
     def _add_item_entries(self, url: str, row: Row) -> None:
         for name, value in fields_of(row).items():
             at_ms = row[nodes.field_column(name)].at_ms
-            for put in puts_of(url, {name: value}, at_ms):
+            for put in record_puts(url, {name: value}, at_ms):
                 if not self._item_index.has(put[1]):
                     self._put(put, "entry of an item missing")
 
     def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
         """Delete the record if a killed write left an item that the page does not have."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
-        names = (names_of(entry.url, name, value) for name, value in fields)
+        names = (record_names(entry.url, name, value) for name, value in fields)
         if not self._is_recent(at_ms) and not any(
-            entry.name in record_names for record_names in names
+            entry.name in page_records for page_records in names
         ):
             self._item_index.forget([(entry.name, at_ms)])
             self._repair_counts["entry of an item without it"] += 1

@@ -41,8 +41,8 @@ class Webhook:
     """Deliver fields only of pages whose sites do not refuse this use; None for all pages."""
 
     def __repr__(self) -> str:
-        which = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
-        return f"Webhook({self.name}, {self.url}, {which})"
+        filters = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
+        return f"Webhook({self.name}, {self.url}, {filters})"
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:

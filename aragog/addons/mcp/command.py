@@ -21,7 +21,7 @@ from aragog.runtime.environment import variable
 from aragog.runtime.extras import require
 from aragog.runtime.hosts import is_loopback
 from aragog.settings import Settings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.field_formats import FieldFormats
 
 if TYPE_CHECKING:
@@ -116,5 +116,5 @@ def _address(settings: Settings) -> str:
 
 
 def _formats(settings: Settings) -> dict[str, str]:
-    extractors = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    extractors = {f"{field_prefix(name)}.*": "json" for name in settings.pipeline.extractors}
     return {**extractors, **settings.store.field_formats}

@@ -30,8 +30,10 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     With aragog's download handler, which checks URLs and proxies itself, it accepts every request.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
-    chosen = [handlers.get(scheme) for scheme in ("http", "https")]
-    if all(each and load_object(each).__name__ == _POLITE_HANDLER for each in chosen):
+    chosen_handlers = [handlers.get(scheme) for scheme in ("http", "https")]
+    if all(
+        handler and load_object(handler).__name__ == _POLITE_HANDLER for handler in chosen_handlers
+    ):
         return lambda _: None
     ssrf = SsrfFilter(fetch)
 

@@ -97,7 +97,7 @@ class Feeder(threading.Thread):
         self._stop_event.set()
         self._queue.wake()
         self.join()
-        return [*self.inbox, *(one.held for one in self.ready), *self._lines.take_all()]
+        return [*self.inbox, *(ready.held for ready in self.ready), *self._lines.take_all()]
 
     def _step(self) -> None:
         self._renew_membership()

@@ -76,11 +76,11 @@ def _restarts(crawler: Crawler) -> bool:
 def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
     if waiting and processes == 1:
         log.info("resuming crawl %s: %d requests are queued", crawl.name, waiting)
-    elif not waiting and (known := crawl.state.seen_count()):
+    elif not waiting and (seen_count := crawl.state.seen_count()):
         log.warning(
             "crawl %s has run before: its %d known requests are done and are not "
             "sent again. Choose another name with -s %s=…, or restart it with -s %s=1",
-            crawl.name, known, CRAWL, RESTART,
+            crawl.name, seen_count, CRAWL, RESTART,
         )  # fmt: skip
     else:
         log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
@@ -108,12 +108,14 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
         )
 
 
-def _owner_conflict(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
+def _owner_conflict(
+    crawler: Crawler, crawl: SpiderCrawl, owner_description: str, waiting: int
+) -> str:
     reason = (
         f"{waiting} of its requests are unfinished" if waiting else "another process is running it"
     )
     return (
-        f"crawl {crawl.name} belongs to {readable_description(other)}, and {reason}; "
+        f"crawl {crawl.name} belongs to {readable_description(owner_description)}, and {reason}; "
         f"this process has {readable_description(spider_description(crawler))}; "
         "use a separate crawl, "
         f"-s {CRAWL}={_other_name(crawler, crawl)}"

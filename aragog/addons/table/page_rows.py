@@ -28,10 +28,10 @@ def is_shown(record: UrlRecord) -> bool:
 
 @dataclass(slots=True)
 class _ShownRecords:
-    kept: list[UrlRecord] = field(default_factory=list)
+    shown_records: list[UrlRecord] = field(default_factory=list)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
-        self.kept += filter(is_shown, records)
+        self.shown_records += filter(is_shown, records)
 
     def close(self) -> None:
         """Do nothing."""
@@ -83,11 +83,11 @@ class PageTableRows:
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """Return the rows of these pages and of taken-down pages, or None if there are none."""
-        changed = {*urls, *(self._taken_down_urls() if taken_down else ())}
-        if not changed:
+        changed_urls = {*urls, *(self._taken_down_urls() if taken_down else ())}
+        if not changed_urls:
             return None
-        records, _ = self._read(NodeSelection(urls=sorted(changed)))
-        deleted = sorted(changed - {record.url for record in records})
+        records, _ = self._read(NodeSelection(urls=sorted(changed_urls)))
+        deleted = sorted(changed_urls - {record.url for record in records})
         rows = [{**self._row(record), DELETED: False} for record in records]
         rows += [{**self._key(url), DELETED: True} for url in deleted]
         schema = self.schema.append(self._arrow.field(DELETED, self._arrow.bool_()))
@@ -99,7 +99,7 @@ class PageTableRows:
             self._store.zen, sink, selection, fields=self._state.fields, aliases=False,
             purpose=self._state.purpose,
         )  # fmt: skip
-        return sink.kept, report.cursor
+        return sink.shown_records, report.cursor
 
     def _taken_down_urls(self) -> set[str]:
         """

@@ -125,7 +125,7 @@ def check_owner(caller: Caller, name: str) -> None:
         raise NotYourCrawl(name)
 
 
-def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
+def get_token_crawl(token: str | None, control: CrawlControl | None) -> str:
     """
     Return a token's default crawl, or "" without a token. The crawl is started when it is first
     used, and again after it was cancelled.

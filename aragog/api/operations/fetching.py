@@ -255,7 +255,7 @@ class Fetching:
             state=FetchState.STALE if (is_stale or stale_fields) and not has_failed else state,
             age_s=age_s,
             stale_fields=stale_fields,
-            reason=_reason_of_failure(record),
+            reason=_failure_reason(record),
             tried_at_ms=tried_at_ms,
             confirmed_at_ms=confirmed_at_ms,
         )
@@ -306,7 +306,7 @@ class Fetching:
         return _is_older(tried_ago_s, max_age_s)
 
 
-def _reason_of_failure(record: Record) -> str | None:
+def _failure_reason(record: Record) -> str | None:
     """
     Return why the last fetch of a record's URL returned no page, or None if it returned a page or
     there was no fetch.

@@ -37,7 +37,7 @@ class FieldWriters:
                     f"{field[:200]} is too similar to {similar}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
-            writers = self._owners_of(field)
+            writers = self._find_owners(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
                     f"{field[:200]} may be written only by {_describe_tokens(writers)} "
@@ -66,7 +66,7 @@ class FieldWriters:
                 return name
         return None
 
-    def _owners_of(self, field: str) -> frozenset[str] | None:
+    def _find_owners(self, field: str) -> frozenset[str] | None:
         declared = (self._declared.get(pattern) for pattern in patterns(field))
         return next((writers for writers in declared if writers is not None), None)
 

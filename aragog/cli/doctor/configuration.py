@@ -149,7 +149,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
     """Check that processes may open enough files for the default settings."""
     running = system.running_pid
-    allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
+    allowed = (open_files.read_limit(running) if running else None) or open_files.limit()
     if allowed >= open_files.SUFFICIENT_LIMIT:
         yield Finding("open files", ok=True, text=f"a process may open {allowed:,}")
         return

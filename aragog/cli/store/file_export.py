@@ -59,14 +59,14 @@ def _find_files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield the URL, hash and type of the items' files, once for each hash."""
-    seen: set[bytes] = set()
+    seen_digests: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
             for name in item.files:
                 for file in _stored_files(item.values.get(file_column(name))):
                     key = hashlib.sha256((file["sha256"] or file["url"]).encode()).digest()[:16]
-                    if key not in seen:
-                        seen.add(key)
+                    if key not in seen_digests:
+                        seen_digests.add(key)
                         yield file["url"], file["sha256"], file["type"]
 
 

@@ -123,13 +123,13 @@ def repair_graph(name: str) -> None:
     """
     with closing(application_graphs(command_settings())) as graphs:
         report = graphs[name].repair()
-    for count, what in (
+    for count, description in (
         (report.entries, "index entries"),
         (report.rows, "edge rows"),
         (report.counts, "counts"),
     ):
         if count:
-            echo(f"{count:>12,} repaired: {what}")
+            echo(f"{count:>12,} repaired: {description}")
     if report.taken:
         echo(f"{report.taken:>12,} unique values shared by two nodes; lookups return one of them")
     if not any(report):

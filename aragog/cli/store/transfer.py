@@ -317,7 +317,7 @@ def export_parts(
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
     if invalid := [number for number in numbers if number >= parts]:
         raise click.BadParameter(f"{invalid[0]} is not below --parts {parts}", param_hint="--part")
-    fetched = None if day is None else _span_of_day(day, kind)
+    fetched = None if day is None else _day_span(day, kind)
     folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
     prepare_folder(folder, parts, kind, purpose)
@@ -370,7 +370,7 @@ def _export_chosen(
     return counts
 
 
-def _span_of_day(day: datetime, kind: str) -> SpanMs:
+def _day_span(day: datetime, kind: str) -> SpanMs:
     """Return the day's start and end, in ms. Raises UsageError if the day is not over."""
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")

@@ -89,7 +89,7 @@ def name_service(role: str) -> None:
     _service_names[:] = [f"aragog-{role}"]
 
 
-def tracer_of(settings: Settings) -> Tracer | None:
+def open_tracer(settings: Settings) -> Tracer | None:
     """
     Return this process's tracer, or None if `tracing.enabled` is false. Call this after a fork.
 

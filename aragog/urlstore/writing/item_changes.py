@@ -18,7 +18,7 @@ import orjson
 from aragog.pages.items import PageItems, field_of, kind_from_field
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Values, feed_text, item_name
-from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
+from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, record_names
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
@@ -46,7 +46,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
     names = {
         name
         for field, value in _items_in(plan)
-        for name in names_of(url, field, value) - _stored_names(plan, field)
+        for name in record_names(url, field, value) - _stored_names(plan, field)
     }
     return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
 
@@ -59,7 +59,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
         (name, plan.row[nodes.field_column(field)].at_ms)
         for field in sorted(fields)
         for name in sorted(
-            _stored_names(plan, field) - names_of(plan.canonical, field, written.get(field))
+            _stored_names(plan, field) - record_names(plan.canonical, field, written.get(field))
         )
     ]
 
@@ -80,7 +80,7 @@ def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:
     cell = plan.row.get(nodes.field_column(field))
-    return names_of(plan.canonical, field, cell.value) if cell else set()
+    return record_names(plan.canonical, field, cell.value) if cell else set()
 
 
 class ItemNews:
@@ -99,13 +99,13 @@ class ItemNews:
         Items without a key are reported together under the name of the page's field. Takes one
         short scan for each changed item with a key, and one multi-get for all.
         """
-        news: dict[str, Values] = {}
+        changes: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_from_field(name)):
-            news |= self._field_changes(plan, field)
-        if len(news) > MAX_NEWS:
+            changes |= self._field_changes(plan, field)
+        if len(changes) > MAX_NEWS:
             item_fields = {field: (None, None) for field in plan.changed if kind_from_field(field)}
-            news = {**dict(islice(news.items(), MAX_NEWS)), **item_fields}
-        return news
+            changes = {**dict(islice(changes.items(), MAX_NEWS)), **item_fields}
+        return changes
 
     def _field_changes(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
         stored = plan.page.fields.get(field)
@@ -116,23 +116,23 @@ class ItemNews:
             for key in dict.fromkeys([*old_items, *new_items])
             if old_items.get(key) != new_items.get(key)
         ]
-        others = self._items_on_other_pages(
+        other_items = self._items_on_other_pages(
             plan, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS]
         )
-        news: dict[str, Values] = {}
+        changes: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
             cell = plan.row.get(nodes.field_column(field))
-            news[field] = feed_text(cell and cell.value), feed_text(stored)
+            changes[field] = feed_text(cell and cell.value), feed_text(stored)
         seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
         for key in changed:
-            news |= _compare_item(
+            changes |= _compare_item(
                 item_name(field, key),
                 old_items.get(key),
                 new_items.get(key),
-                others.get(key),
+                other_items.get(key),
                 seen_ms,
             )
-        return news
+        return changes
 
     def _items_on_other_pages(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
@@ -155,15 +155,15 @@ class ItemNews:
             for url, (canonical, row) in rows.items()
             if canonical != plan.canonical and self._is_shown(row)
         }
-        found: dict[str, _OtherPageItem] = {}
+        newest_items: dict[str, _OtherPageItem] = {}
         for key, page_urls in pages.items():
             of_pages = (items[url] for url in page_urls if url in items)
-            seen = [
+            candidates = [
                 _OtherPageItem(values[key], at_ms) for values, at_ms in of_pages if key in values
             ]
-            if seen:
-                found[key] = max(seen, key=lambda item: item.fetched_at_ms)
-        return found
+            if candidates:
+                newest_items[key] = max(candidates, key=lambda item: item.fetched_at_ms)
+        return newest_items
 
     def _is_shown(self, row: Row) -> bool:
         if nodes.SENTINEL not in row or nodes.is_taken_down(row):

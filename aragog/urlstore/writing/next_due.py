@@ -39,7 +39,7 @@ class NextFetch(NamedTuple):
     reported. None keeps the stored cell."""
 
 
-def state_of(row: Row) -> RefreshState | None:
+def read_state(row: Row) -> RefreshState | None:
     """Return the stored refresh state, or None if it is absent or its version is unknown."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
@@ -49,7 +49,7 @@ def state_of(row: Row) -> RefreshState | None:
     return RefreshState(*values) if is_current else None
 
 
-def mark_of(row: Row) -> PageMark | None:
+def read_mark(row: Row) -> PageMark | None:
     """Return what sitemaps and feeds have reported about the page, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
@@ -80,12 +80,12 @@ def plan_next(
     Return the page's next fetch. `row` is its node; `trust` says how reliable its host's signals
     are, or None.
     """
-    before = state_of(row)
+    before = read_state(row)
     if seen.source and before and nodes.content_cell(row):
         # The URL is also a page, such as a feed that a user enqueued.
         due = nodes.text(row, nodes.DUE)
         return NextFetch(state_cell(before), int(due) if due else None, first=False, given_up=False)
-    mark = mark_of(row) if settings.signals and not seen.source else None
+    mark = read_mark(row) if settings.signals and not seen.source else None
     compared_ms = before.compared_at_ms if before else 0
     is_reported = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
     state, due_at_ms = decide(

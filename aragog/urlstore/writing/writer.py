@@ -41,7 +41,7 @@ from aragog.urlstore.writing.item_changes import ItemNews
 from aragog.urlstore.writing.next_due import NextFetch
 from aragog.urlstore.writing.page_changes import (
     changed_cell,
-    changes_of,
+    find_changes,
     has_another_page,
     is_failed_alias,
     is_newly_reserved,
@@ -134,7 +134,7 @@ class PageWriter:
         self._settle_aliases(plans, rows, now_ms)
         self._recheck_aliases(plans, now_ms)
         self._record_evidence(current)
-        return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
+        return {id(plan.page): page_plan.to_written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
         """Return the trust in the hosts whose pages have a mark."""
@@ -172,7 +172,7 @@ class PageWriter:
         if not next_fetch.first or page_plan.is_watched(plan):
             plan.item_news = self._item_news.of(plan)
         all_pages = self._refresh.report_new_pages
-        plan.changes = changes_of(plan, next_fetch, owners, all_pages=all_pages)
+        plan.changes = find_changes(plan, next_fetch, owners, all_pages=all_pages)
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:

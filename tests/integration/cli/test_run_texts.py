@@ -48,7 +48,7 @@ def found_while_running(texts, store):
 def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
     """A site was fetched in 23 s, and only then were its texts extracted, one by one."""
     for url in URLS:
-        texts.begin(store, url)
+        texts.enqueue(store, url)
 
     assert found_while_running(texts, store) == set(URLS)
     for url in URLS:
@@ -59,7 +59,7 @@ def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
 def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
     with closing(RunTexts(PipelineSettings(), (NAME,), max_bytes=1)) as texts:
         for url in URLS:
-            texts.begin(store, url)
+            texts.enqueue(store, url)
         wait_until(lambda: texts._running == 0)
         texts.start_queued(store)
 
@@ -75,7 +75,7 @@ def test_text_of_a_page_not_started_before_is_extracted(texts, store):
 
 def test_no_texts_are_extracted_without_field_names(store):
     with closing(RunTexts(PipelineSettings(), ())) as texts:
-        texts.begin(store, URLS[0])
+        texts.enqueue(store, URLS[0])
 
         assert not texts._futures
         assert not texts._queued

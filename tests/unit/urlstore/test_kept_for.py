@@ -5,7 +5,7 @@ import pytest
 from aragog.urlstore.kept_for import (
     crawl_name,
     crawls_of,
-    fact_of,
+    kept_for_fact,
     other_permitted_crawls,
     purposes_of,
 )
@@ -33,9 +33,9 @@ def test_page_without_the_fact_is_kept_for_the_usual_crawl(facts, crawls):
 
 
 def test_usual_crawl_alone_needs_no_fact():
-    assert fact_of({"usual"}) is None
-    assert fact_of(()) is None
-    assert fact_of({"usual", "search"}) == "search usual"
+    assert kept_for_fact({"usual"}) is None
+    assert kept_for_fact(()) is None
+    assert kept_for_fact({"usual", "search"}) == "search usual"
 
 
 def test_page_is_kept_for_the_crawls_that_may_use_it():

@@ -172,7 +172,7 @@ def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
         parameter["name"]: parameter
         for choice in reversed(choices_of_route)
         for parameter in [
-            *_parameters_of(choice, operation.scope),
+            *_build_parameters(choice, operation.scope),
             *_selecting_parameters(choices_of_route),
         ]
     }
@@ -204,7 +204,7 @@ def _module_name(operation: AnyOperation[Any, Any]) -> str:
     return operation.run.__module__.rpartition(".")[2]
 
 
-def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
+def _build_parameters(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
     Return an operation's parameters, including those that select it on a shared route.
 

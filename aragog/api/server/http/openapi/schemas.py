@@ -130,7 +130,7 @@ def option_schema(field: OptionField) -> dict[str, Any]:
     """Return the JSON schema of one option."""
     option, schema = (
         field.option,
-        dict(_FIELD_VALUES if field.option.by_format else schema_of(field.kind)),
+        dict(_FIELD_VALUES if field.option.by_format else build_schema(field.kind)),
     )
     if field.kind in (int, float):
         schema |= _without_none(
@@ -165,19 +165,19 @@ def response_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[st
     """Return the JSON schema of an operation's response, or None if it has none."""
     if operation.response_type is type(None):
         return None
-    schema = schema_of(operation.response_type)
+    schema = build_schema(operation.response_type)
     if route.member is None:
         return schema
     return {"type": "object", "required": [route.member], "properties": {route.member: schema}}
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
+def build_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a type, as `json_values.to_json` writes it."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return _nullable(schema_of(next(part for part in parts if part is not type(None))))
+        return _nullable(build_schema(next(part for part in parts if part is not type(None))))
     if origin in _SCALARS:
         return _SCALARS[origin]
     if origin in NAMED_SCHEMAS:
@@ -189,11 +189,11 @@ def schema_of(kind: Any) -> dict[str, Any]:
         properties = {"url": _SCALARS[str], "text": _SCALARS[str], "rel": rel}
         return {"type": "object", "required": ["url"], "properties": properties}
     if dataclasses.is_dataclass(origin):
-        return _schema_of_members(typing.cast("type", origin))
+        return _build_object_schema(typing.cast("type", origin))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": schema_of(parts[1])}
+        return {"type": "object", "additionalProperties": build_schema(parts[1])}
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return {"type": "array", "items": schema_of(parts[0])}
+        return {"type": "array", "items": build_schema(parts[0])}
     return {}
 
 
@@ -204,14 +204,14 @@ def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else dict(schema)
 
 
-def _schema_of_members(kind: type) -> dict[str, Any]:
+def _build_object_schema(kind: type) -> dict[str, Any]:
     """Return a dataclass's JSON schema, from its options or types."""
     fields = option_fields(kind)
     if any(field.option.text for field in fields):
         return object_schema(fields)
     hints = typing.get_type_hints(kind)
     properties = {
-        field.http: _FIELD_VALUES if field.option.by_format else schema_of(hints[field.name])
+        field.http: _FIELD_VALUES if field.option.by_format else build_schema(hints[field.name])
         for field in fields
         if field.http
     }

@@ -211,8 +211,8 @@ def _describe_type(schema: Mapping[str, Any]) -> str:
 
 
 def _default_to_html(value: Any) -> str:
-    shown = ",".join(value) if isinstance(value, list) else orjson.dumps(value).decode()
-    return f"<code>{escape(shown)}</code>"
+    value_text = ",".join(value) if isinstance(value, list) else orjson.dumps(value).decode()
+    return f"<code>{escape(value_text)}</code>"
 
 
 def _to_html(text: str) -> str:

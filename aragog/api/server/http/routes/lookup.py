@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from aragog.api.operations.crawls import crawl_of_token
+from aragog.api.operations.crawls import get_token_crawl
 from aragog.api.operations.fetching import FetchRequest
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.pin_card import pin_card
@@ -100,7 +100,7 @@ class Lookup:
             max_wait_ms=REFRESH_WAIT_MS,
             max_age_s=0,
             fields=(),
-            crawl=partial(crawl_of_token, token, self._services.crawls),
+            crawl=partial(get_token_crawl, token, self._services.crawls),
         )
         response = await fetching.fetch_now_async(fetch, self._calls.fetching)
         if response.fetching:
