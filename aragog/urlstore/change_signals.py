@@ -77,7 +77,7 @@ class ChangeSignals:
     ) -> Reading:
         """Start processing the entries of a file that was fetched from `sender` at this time."""
         dated = [reported for entry in entries if (reported := _reported_change(entry))]
-        is_believed = self.settings.signals and not marks.has_only_response_dates(
+        is_believed = self.settings.signals and not marks.has_mostly_response_dates(
             dated, fetched_at_ms
         )
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)

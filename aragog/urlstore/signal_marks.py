@@ -70,7 +70,7 @@ def is_new_report(
     return entry.start_ms > before.reported_ms and entry.end_ms > compared_at_ms
 
 
-def has_only_response_dates(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
+def has_mostly_response_dates(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
     """Return True if most dates in a file are just the time of the response."""
     stamp_count = sum(
         1

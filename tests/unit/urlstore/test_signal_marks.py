@@ -8,7 +8,7 @@ from aragog.urlstore.signal_marks import (
     ReportedChange,
     expected_change,
     from_cell,
-    has_only_response_dates,
+    has_mostly_response_dates,
     is_new_report,
     is_worth_a_fetch,
     to_cell,
@@ -69,7 +69,7 @@ def test_day_of_a_change_is_news_once_even_after_a_comparison_that_day():
 def test_file_dated_mostly_at_its_response_is_a_stamp(dates, stamp):
     entries = [instant(NOON_MS - hours * HOUR_MS) for hours in dates]
 
-    assert has_only_response_dates(entries, NOON_MS + 900) is stamp
+    assert has_mostly_response_dates(entries, NOON_MS + 900) is stamp
 
 
 def test_page_that_changes_constantly_is_not_fetched_for_each_signal():
