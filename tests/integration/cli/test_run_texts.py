@@ -39,7 +39,7 @@ def found_while_running(texts, store):
 
     def is_over():
         texts.start_queued(store)
-        return not texts._queued and texts._running == 0
+        return not texts._queued and texts._running_count == 0
 
     wait_until(is_over)
     return set(texts._futures)
@@ -53,20 +53,20 @@ def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
     assert found_while_running(texts, store) == set(URLS)
     for url in URLS:
         assert f"{FIRST} {url}" in orjson.loads(texts.fields(store, url, (NAME,))[NAME])
-    assert texts._bytes == 0
+    assert texts._unused_bytes == 0
 
 
 def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
     with closing(RunTexts(PipelineSettings(), (NAME,), max_bytes=1)) as texts:
         for url in URLS:
             texts.enqueue(store, url)
-        wait_until(lambda: texts._running == 0)
+        wait_until(lambda: texts._running_count == 0)
         texts.start_queued(store)
 
         assert len(texts._queued) >= len(URLS) - MAX_EXTRACTIONS
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
         assert not texts._queued
-        assert texts._bytes == 0
+        assert texts._unused_bytes == 0
 
 
 def test_text_of_a_page_not_started_before_is_extracted(texts, store):
