@@ -1,6 +1,5 @@
 """
-Celery's own settings. aragog's settings are in aragog.toml.
-
+The settings of Celery itself. aragog's settings are in aragog.toml.
 The broker settings are derived from `broker.url` (docs/deployment.md). The values here are Celery's
 defaults.
 
@@ -28,8 +27,9 @@ broker_transport_options = _broker_settings["broker_transport_options"]
 # Without a backend, waiting callers get an error that names the setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
-    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. It is given by
-    # name, because workers report their transport options as JSON to `celery inspect` and Flower.
+    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
+    # given by name, because workers report their transport options as JSON to `celery inspect` and
+    # Flower.
     broker_transport_options |= {
         "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
     }

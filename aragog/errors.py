@@ -141,12 +141,12 @@ class ConfigError(AragogError):
 
 
 class BadInput(AragogError):
-    """The caller passed an invalid argument; a retry cannot help."""
+    """The caller passed an invalid argument. A retry cannot help."""
 
 
 @dataclass(eq=False, repr=False)
 class InvalidField(BadInput):
-    """The store rejects the name or value of a field; `reason` includes the remedy."""
+    """The store rejects the name or value of a field. `reason` includes the remedy."""
 
     MESSAGE = "field {field!r:.202}: {reason}"
     field: str
@@ -155,7 +155,7 @@ class InvalidField(BadInput):
 
 @dataclass(eq=False, repr=False)
 class TakenDown(BadInput):
-    """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
+    """The URL was taken down. Writes are rejected until `UrlStore.takedowns.lift`."""
 
     MESSAGE = "{url}: was taken down"
     url: str
@@ -163,7 +163,7 @@ class TakenDown(BadInput):
 
 @dataclass(eq=False, repr=False)
 class ValueTaken(BadInput):
-    """Another record has this value of a unique property; nothing changed."""
+    """Another record has this value of a unique property. Nothing changed."""
 
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
@@ -176,12 +176,12 @@ class Unsupported(BadInput):
 
 
 class NewerMessage(InvalidMessage):
-    """A newer version of aragog wrote the message; a worker of that version can run it."""
+    """A newer version of aragog wrote the message. Only a worker of that version can run it."""
 
 
 @dataclass(eq=False, repr=False)
 class VersionConflict(AragogError):
-    """A conditional write found another version than expected; nothing changed."""
+    """A conditional write found a different version than expected. Nothing changed."""
 
     MESSAGE = "{url}: expected version {expected}, found {found}"
     url: str
@@ -195,7 +195,7 @@ class AccessDenied(AragogError):
 
 @dataclass(eq=False, repr=False)
 class TransientError(AragogError):
-    """A component of our own infrastructure is unavailable; the same call may work later."""
+    """A component of our own infrastructure is unavailable. The same call may work later."""
 
     MESSAGE = "{where}: {reason}"
     where: str
@@ -211,11 +211,11 @@ class ContentReplaced(ContentUnavailable):
 
 
 class LimiterUnavailable(TransientError):
-    """The rate limiter's Redis is unavailable; no slot was reserved."""
+    """The rate limiter's Redis is unavailable. No slot was reserved."""
 
 
 class RobotsUnavailable(TransientError):
-    """The robots cache's Redis is unavailable; no rules are known."""
+    """The robots cache's Redis is unavailable. No rules are known."""
 
 
 class SpoolUnavailable(TransientError):
@@ -228,14 +228,14 @@ class BrowserUnavailable(TransientError):
 
 @dataclass(eq=False, repr=False)
 class SlowDown(TransientError):
-    """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
+    """New URLs were refused because the server is nearly full. Retry after `retry_after_s`."""
 
     retry_after_s: float
 
 
 @dataclass(eq=False, repr=False)
 class QuotaExceeded(TransientError):
-    """A token has used up a quota in `serving.quotas`; `reason` has the figures."""
+    """A token has used up a quota in `serving.quotas`. `reason` contains the numbers."""
 
     limit: str = ""
     """`urls_a_day`, `waiting_urls` or `bytes_a_day`."""
@@ -246,13 +246,13 @@ class QuotaExceeded(TransientError):
 
 @dataclass(eq=False, repr=False)
 class ServiceUnavailable(TransientError):
-    """A client's server is full or does not respond; retry after `retry_after_s` (0: at once)."""
+    """The server of a client is full or does not respond. Retry after `retry_after_s`."""
 
     retry_after_s: float = 0.0
 
 
 class PermanentError(AragogError):
-    """Our own data is damaged; an operator must act."""
+    """Our own data is damaged. An operator must act."""
 
 
 @dataclass(eq=False, repr=False)
@@ -265,7 +265,7 @@ class CorruptContent(PermanentError):
 
 
 TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
-"""A component of our own infrastructure is unavailable: the same call may work later."""
+"""A component of our own infrastructure is unavailable. The same call may work later."""
 BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
 CONFIG = (
@@ -278,7 +278,7 @@ CONFIG = (
 )
 """The operator must change the settings. Each has `problems`, with one line per problem."""
 PERMANENT = (PermanentError, CorruptRow)
-"""Our own data is damaged: an operator must act."""
+"""Our own data is damaged. An operator must act."""
 ALL = (AragogError, PinlaterError, RichpinsError, UrlSpellingError, ZengraphError)
 """The base class of each library: all exceptions that aragog raises on purpose."""
 
@@ -288,4 +288,4 @@ REMEDIES = {
     "fix the settings": CONFIG,
     "repair the data": PERMANENT,
 }
-"""The remedy for each library's errors; no error has two remedies."""
+"""The remedies, and the errors that each one fixes. No error has two remedies."""

@@ -14,7 +14,7 @@ import psutil
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
-from aragog.urlstore.record_reader import columns_of
+from aragog.urlstore.record_reader import record_columns
 from bench import figures
 from deploy.hbase.server import HBaseServer
 from zengraph.tables.hbase import HBaseTables
@@ -32,7 +32,7 @@ class BareHBase:
         }  # fmt: skip
         self.connection.create_table("bare", {"m": family, "s": family})
         self.table = self.connection.table("bare")
-        self.columns = columns_of(fields, info=False)
+        self.columns = record_columns(fields, info=False)
         self.fields = fields
 
     def fill(self, keys: list[bytes]) -> None:

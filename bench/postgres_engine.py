@@ -26,7 +26,7 @@ from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.record_reader import columns_of
+from aragog.urlstore.record_reader import record_columns
 from aragog.urlstore.store import UrlStore
 from bench import figures
 from zengraph.tables import Tables
@@ -45,7 +45,7 @@ class BarePostgres:
         self.db.execute(
             "CREATE TABLE bare (row bytea, col bytea, value bytea, PRIMARY KEY (row, col))"
         )
-        self.columns = list(columns_of(fields, info=False))
+        self.columns = list(record_columns(fields, info=False))
 
     def fill(self, keys: list[bytes]) -> None:
         names = [*self.columns, *(b"m:og.%d" % i for i in range(11)), b"s:own", b"s:provenance"]

@@ -34,7 +34,7 @@ from urllib.parse import quote
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
-from aragog.api.server.thrift.contract import CALL, head, idl
+from aragog.api.server.thrift.contract import CALL, idl, message_header
 from aragog.api.server.thrift.wire import frame
 from bench import figures
 from bench.open_loop import IsComplete, busy_s, divide_cores, http_reply, run, thrift_reply
@@ -49,7 +49,7 @@ def message(name: str, arguments: object) -> bytes:
     """Return a call in its frame."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(arguments)
-    return frame(head(CALL, name.encode()), b"\0\0\0\1", buffer.getvalue())
+    return frame(message_header(CALL, name.encode()), b"\0\0\0\1", buffer.getvalue())
 
 
 def random_get() -> bytes:

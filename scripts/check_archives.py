@@ -34,7 +34,7 @@ from aragog.addons.wacz.export import export_wacz
 from aragog.errors import InvalidUrl
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, StoreSettings
-from aragog.transfer.warc_export import export_warc, index_of
+from aragog.transfer.warc_export import export_warc, index_path
 from aragog.urlstore.cdxj import surt_key
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import FolderPacks
@@ -175,10 +175,10 @@ def check_warc(files: list[Path], folder: Path) -> None:
     for file in files:
         command = [PROGRAMS / "cdxj-indexer", "--sort", file]
         indexer_output = subprocess.run(command, check=True, capture_output=True).stdout
-        if entries(indexer_output) != entries(index_of(file).read_bytes()):
-            sys.exit(f"{index_of(file)} is not what cdxj-indexer writes")
+        if entries(indexer_output) != entries(index_path(file).read_bytes()):
+            sys.exit(f"{index_path(file)} is not what cdxj-indexer writes")
         shutil.copy(file, collection / "archive")
-        shutil.copy(index_of(file), collection / "indexes")
+        shutil.copy(index_path(file), collection / "indexes")
         expected |= bodies(file, by_digest)
     print(f"cdxj-indexer writes the same indexes of {len(files)} files")
     with pywb(folder / "pywb") as address, requests.Session() as session:

@@ -80,7 +80,7 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
         InvalidMessage: `then` was not created by `add_continuation`.
         OperationalError: the broker does not respond.
     """
-    then, url = _then(message), str(message.answer["url"])
+    then, url = _parse_then(message), str(message.answer["url"])
     result = dict(message.answer)
     if not finished_urls.has(then["id"], url):
         _send(app, then, result)
@@ -89,7 +89,7 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
         _store_result(app, then, [orjson.loads(encoded) for encoded in results])
 
 
-def _then(message: Finished) -> dict[str, Any]:
+def _parse_then(message: Finished) -> dict[str, Any]:
     try:
         then = orjson.loads(message.then)
         return {**then, "id": str(then["id"]), "urls": int(then["urls"])}

@@ -13,21 +13,21 @@ from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, CRAWLS_DUE, PACKS, SWE
 from aragog.workers.services import pipeline
 from pinlater import gates
 
-OTHER_KINDS = 7
+OTHER_TASKS = 7
 """How many periodic tasks other than compaction use the queue `upkeep`, one thread each."""
 
 
-def compactions(threads: int) -> int:
+def max_compactions(threads: int) -> int:
     """Return how many compactions run at once: the queue's threads, minus those for other tasks."""
-    return max(1, threads - OTHER_KINDS)
+    return max(1, threads - OTHER_TASKS)
 
 
-def _threads() -> int:
+def _thread_count() -> int:
     """Return this worker's threads for the queue, possibly fewer than configured."""
     return gates.get_limit(Queue.UPKEEP) or process_settings().workers.upkeep
 
 
-@periodic(COMPACT_LINKS, lambda: compactions(_threads()))
+@periodic(COMPACT_LINKS, lambda: max_compactions(_thread_count()))
 def compact_links() -> None:
     """Compact the link journal into posting lists."""
     pipeline().maintenance.compact_links()

@@ -78,7 +78,7 @@ FIGURES = {
     "client.md": [
         f"send {MAX_ITEMS:,} URLs per request",
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
-        f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
+        f"the limit is `max_wait_ms` plus {store_client._WAIT_MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
         f"({100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of its `maxmemory`)",
         f"its unconfirmed URLs after at most {in_flight.TAKEOVER_AFTER_S} s",
@@ -170,7 +170,7 @@ FIGURES = {
             f" at most {100 * hedging.MAX_STANDBY_SHARE:g}%"
         ),
         f"idle for {IDLE_GRACE_S} s, and exits within {thrift_server.DRAIN_S:g} s",
-        f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
+        f"(after {job_queues.DEFAULT_CLAIM_MS // 1000} s unless the worker asks for more)",
     ],
     "urls.md": [
         f"through more than {canonical.MAX_STEPS} URLs",

@@ -55,7 +55,7 @@ except CONFIG as error:
 
 
 def _check_files(**_: Any) -> None:
-    from aragog.bootstrap.redis_services import overrides_of  # noqa: PLC0415 - not for producers
+    from aragog.bootstrap.redis_services import connect_overrides  # noqa: PLC0415 - not for producers
     from aragog.bootstrap.store_claims import store_conflict  # noqa: PLC0415 - not for producers
 
     settings = process_settings()
@@ -64,7 +64,7 @@ def _check_files(**_: Any) -> None:
             from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
 
             load(settings.pipeline.extractors)
-        overrides_of(settings)
+        connect_overrides(settings)
         install_site_rules(settings)
         RenderingRule(settings.rendering)
         if problem := store_conflict(settings):

@@ -21,7 +21,7 @@ class BeatErrors(logging.Filter):
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
         self._clock = clock or SystemClock()
-        self._logged_s: float | None = None
+        self._logged_at_s: float | None = None
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -29,10 +29,10 @@ class BeatErrors(logging.Filter):
         if not str(record.msg).startswith(_MESSAGE_PREFIX):
             return True
         now_s = self._clock.monotonic_s()
-        if self._logged_s is not None and now_s < self._logged_s + INTERVAL_S:
+        if self._logged_at_s is not None and now_s < self._logged_at_s + INTERVAL_S:
             self._dropped += 1
             return False
-        self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
+        self._logged_at_s, dropped, self._dropped = now_s, self._dropped, 0
         args = record.args if isinstance(record.args, tuple) else ()
         record.msg = (
             "beat cannot send messages and will retry: %s (%d more since the previous such line)"

@@ -48,7 +48,7 @@ class LimitByDemand:
         self._min_jobs, self._max_jobs, self._reserved = min(min_jobs, max_jobs), max_jobs, reserved
         self._now_s, self._read_cpu_s = now_s, read_cpu_s or needed_cpu_s
         self._jobs = self._min_jobs
-        self._checked_s, self._last_cpu_s = now_s(), self._read_cpu_s()
+        self._checked_at_s, self._last_cpu_s = now_s(), self._read_cpu_s()
 
     def __call__(self, running: int) -> int:
         """
@@ -56,10 +56,10 @@ class LimitByDemand:
         time.
         """
         now_s = self._now_s()
-        if now_s - self._checked_s >= CHECK_INTERVAL_S:
+        if now_s - self._checked_at_s >= CHECK_INTERVAL_S:
             cpu_s = self._read_cpu_s()
-            demand = (cpu_s - self._last_cpu_s) / (now_s - self._checked_s)
-            self._checked_s, self._last_cpu_s = now_s, cpu_s
+            demand = (cpu_s - self._last_cpu_s) / (now_s - self._checked_at_s)
+            self._checked_at_s, self._last_cpu_s = now_s, cpu_s
             self._jobs = min(
                 max(self._jobs + self._change(demand, running), self._min_jobs), self._max_jobs
             )
@@ -90,7 +90,7 @@ def needed_cpu_s() -> float:
 def _needed_ns(schedstat: Path) -> int:
     """Return the nanoseconds that a thread used and waited for; 0 if unknown."""
     try:
-        used, waited, *_ = schedstat.read_text().split()
+        used_ns, waited_ns, *_ = schedstat.read_text().split()
     except (OSError, ValueError):
         return 0
-    return int(used) + int(waited)
+    return int(used_ns) + int(waited_ns)

@@ -43,7 +43,7 @@ class EmbeddedBeat:
         with (
             self._stopping_worker_on_error()
         ):  # Celery would only log an exception of this receiver
-            make = partial(
+            create_service = partial(
                 Service,
                 self._app,
                 max_interval=MAX_SLEEP_S,
@@ -51,7 +51,9 @@ class EmbeddedBeat:
                 scheduler_cls=sender.controller.scheduler,
                 remote_control=False,  # the worker responds for this process
             )
-            threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
+            threading.Thread(
+                target=self._run, args=(create_service,), name="beat", daemon=True
+            ).start()
 
     def stop(self, **_: Any) -> None:
         """
@@ -62,13 +64,13 @@ class EmbeddedBeat:
         if self._service is not None:
             self._service.stop()
 
-    def _run(self, make: Callable[[], Service]) -> None:
+    def _run(self, create_service: Callable[[], Service]) -> None:
         """Send tasks. If the schedule file is not writable, restart after a pause."""
         delay_s = self._first_delay_s
         with self._stopping_worker_on_error():
             while not self._stopped.is_set():
                 try:
-                    self._service = make()
+                    self._service = create_service()
                     self._service.start()
                     if not self._stopped.is_set():
                         raise RuntimeError("beat ended without an error")

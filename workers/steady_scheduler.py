@@ -20,10 +20,12 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send one task that is due. Returns the seconds until the next call."""
-        ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
-        if ahead:
-            log.warning("the clock was set back: the intervals of %d tasks restart now", len(ahead))
-            for entry in ahead:
+        future_entries = [entry for entry in self.schedule.values() if _is_ahead(entry)]
+        if future_entries:
+            log.warning(
+                "the clock was set back: the intervals of %d tasks restart now", len(future_entries)
+            )
+            for entry in future_entries:
                 entry.last_run_at = entry.default_now()
             self._heap = None  # rebuild the heap, because its times are from the old clock
         seconds: float = super().tick(*args, **kwargs)

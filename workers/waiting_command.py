@@ -13,7 +13,7 @@ from typing import Any
 
 from celery.worker.control import inspect_command
 
-from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.bootstrap.redis_services import connect_overrides, limiter
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.errors import TRANSIENT
@@ -76,5 +76,5 @@ def _limiter() -> Limiter:
     with _lock:
         if not _connected:
             settings = process_settings().resolved()
-            _connected.append(limiter(settings, overrides_of(settings)))
+            _connected.append(limiter(settings, connect_overrides(settings)))
         return _connected[0]

@@ -111,7 +111,7 @@ LATE = ErrorKind(
     "retry the call",
 )  # fmt: skip
 
-KINDS = (
+ERROR_KINDS = (
     INVALID, UNAUTHENTICATED, FORBIDDEN, TAKEN_DOWN, NOT_FOUND, VALUE_TAKEN, CONFLICT, TOO_LARGE,
     TOO_MANY, OVER_QUOTA, INTERNAL, UNSUPPORTED, BUSY, LATE,
     ErrorKind("wrong_method", 405, "", "the path does not support this method", "see `Allow`"),
@@ -126,8 +126,8 @@ KINDS = (
 """All rows of the table."""
 
 
-def kind_of(error: BaseException) -> ErrorKind:
-    """Return the row for an operation's error."""
+def error_kind(error: BaseException) -> ErrorKind:
+    """Return the row for an error of an operation."""
     match error:
         case VersionConflict():
             return CONFLICT
@@ -155,20 +155,20 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 def kind_for_status(status: int) -> ErrorKind | None:
     """Return the first row with an HTTP status, or None."""
-    return next((kind for kind in KINDS if kind.status == status), None)
+    return next((kind for kind in ERROR_KINDS if kind.status == status), None)
 
 
 def statuses() -> Iterator[tuple[str, str]]:
     """Yield every HTTP status, sorted, with its meaning."""
-    for status in sorted({kind.status for kind in KINDS}):
-        rows = [kind for kind in KINDS if kind.status == status]
-        texts = [f"`{row.code}`: {row.meaning}" for row in rows]
-        yield str(status), f"{HTTPStatus(status).phrase}. {'; '.join(texts)}."
+    for status in sorted({kind.status for kind in ERROR_KINDS}):
+        rows = [kind for kind in ERROR_KINDS if kind.status == status]
+        descriptions = [f"`{row.code}`: {row.meaning}" for row in rows]
+        yield str(status), f"{HTTPStatus(status).phrase}. {'; '.join(descriptions)}."
 
 
 def http_table() -> str:
     """Return the table in docs/http.md."""
-    rows = sorted(KINDS, key=lambda kind: kind.status)
+    rows = sorted(ERROR_KINDS, key=lambda kind: kind.status)
     lines = [f"| {k.status} | `{k.code}` | {k.meaning} | {k.remedy} |" for k in rows]
     return "\n".join(
         ["| status | code | meaning | what to do |", "| --- | --- | --- | --- |", *lines]
@@ -177,9 +177,12 @@ def http_table() -> str:
 
 def thrift_table() -> str:
     """Return the table in docs/thrift.md."""
-    rows = sorted((k for k in KINDS if k.exception), key=lambda kind: kind.status)
+    rows = sorted((k for k in ERROR_KINDS if k.exception), key=lambda kind: kind.status)
     lines = [
         f"| {k.exception} | `{k.code}` | {k.meaning} | {k.remedy} | {k.status} |" for k in rows
     ]
-    head = ["| exception | code | meaning | what to do | HTTP |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join([*head, *lines])
+    header_lines = [
+        "| exception | code | meaning | what to do | HTTP |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*header_lines, *lines])

@@ -32,7 +32,7 @@ from aragog.errors import BadInput
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
 
-STORED = ("content_bytes", "content_hash", "due_at_ms")
+STORED_MEMBERS = ("content_bytes", "content_hash", "due_at_ms")
 
 
 def to_json(value: Any, formats: FieldFormats) -> Any:
@@ -53,7 +53,7 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
         case Enum():
             return value.value
         case Mapping():
-            return {name: to_json(part, formats) for name, part in value.items()}
+            return {name: to_json(item, formats) for name, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         members = {}
         for field in option_fields(type(value)):
@@ -62,7 +62,7 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
                 members[field.http] = _member(field, field_value, formats)
         return members
     if isinstance(value, list | tuple):
-        return [to_json(part, formats) for part in value]
+        return [to_json(item, formats) for item in value]
     return value
 
 
@@ -84,19 +84,19 @@ def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
     return age if page.record is None else to_json(page.record, formats) | {"freshness": age}
 
 
-def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
+def parse_fresh_json(json: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
     """Parse the JSON that `fresh_json` returns. `url` is the requested URL, normalized."""
-    age = raw.get("freshness", raw)
+    age = json.get("freshness", json)
     names = ("state", "age_s", "fetching", "reason")
     return FetchedPage(
         url=url,
-        record=record_of(raw, formats) if "freshness" in raw else None,
+        record=build_record(json, formats) if "freshness" in json else None,
         stale_fields=tuple(age["stale_fields"]),
-        **{name: plain(age[name]) for name in names},
+        **{name: decimals_to_floats(age[name]) for name in names},
     )
 
 
-def request_of(
+def build_request(
     kind: type,
     members: Mapping[str, Any],
     formats: FieldFormats = BUILT_IN,
@@ -104,8 +104,8 @@ def request_of(
     by_name: bool = False,
 ) -> Any:
     """
-    Build a request from JSON members, which have their HTTP names or, with `by_name`, the fields'
-    names.
+    Build a request from JSON members. They have their HTTP names or, with `by_name`, the names of
+    the fields.
 
     Raises:
         BadInput: a required member is missing, or one has the wrong type.
@@ -122,50 +122,50 @@ def request_of(
             continue
         if field.option.by_format and isinstance(raw, Mapping):
             present = {name: value for name, value in raw.items() if value is not None}
-            values[field.name] = _values(present, formats)
+            values[field.name] = _parse_field_values(present, formats)
             if field.option.nulls is not None:
                 values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
-            values[field.name] = _from_request(field.kind, raw, name, formats)
+            values[field.name] = _parse_member(field.kind, raw, name, formats)
     return kind(**values)
 
 
-def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -> None:
+def check_known_names(names: Iterable[str], known: Collection[str], problem: str) -> None:
     """
-    Reject unknown names, which are usually typing errors.
+    Check that all names are known. An unknown one is usually a typing error.
 
     Raises:
         BadInput: a name is unknown. The message lists the known ones.
     """
-    if unknown := sorted(set(given).difference(known)):
+    if unknown := sorted(set(names).difference(known)):
         raise BadInput(
             f"{unknown[0][:100]}: {problem}; known: {', '.join(sorted(known)) or 'none'}"
         )
 
 
-def _from_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
+def _parse_member(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is bytes:
-        return _bytes(raw, name)
+        return _parse_bytes(raw, name)
     if origin is float and isinstance(raw, int) and not isinstance(raw, bool):
         return float(raw)
     if dataclasses.is_dataclass(origin):
         if not isinstance(raw, dict):
             raise BadInput(f"{name}: must be an object")
         known = [field.http for field in option_fields(typing.cast("type", origin)) if field.http]
-        refuse_unknown(raw, known, f"objects in {name} have no such member")
+        check_known_names(raw, known, f"objects in {name} have no such member")
         members = dict(raw)
         if origin is PageLink and isinstance(raw.get("rel"), list):
             if not all(isinstance(word, str) for word in raw["rel"]):
                 raise BadInput(f"{name}: rel must be a list of strings")
             members["rel"] = " ".join(raw["rel"])
-        return request_of(typing.cast("type", origin), members, formats)
+        return build_request(typing.cast("type", origin), members, formats)
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
         if not parts:
             return tuple(raw)
-        return tuple(_from_request(parts[0], item, name, formats) for item in raw)
+        return tuple(_parse_member(parts[0], item, name, formats) for item in raw)
     if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _from_request(parts[1], item, name, formats) for key, item in raw.items()}
+        return {key: _parse_member(parts[1], item, name, formats) for key, item in raw.items()}
     return raw
 
 
@@ -178,15 +178,15 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     """
     strings = _split_shared(kind, values)
     members = {
-        field.http: _parse(field, strings[field.http])
+        field.http: _parse_parameter(field, strings[field.http])
         for field in option_fields(kind)
         if strings.get(field.http) or (field.http in strings and _accepts_empty(field))
     }
-    return request_of(kind, members)
+    return build_request(kind, members)
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """Return True if an empty string counts as a value: an empty list or an invalid choice."""
+    """Return True if an empty string is a value, either an empty list or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
@@ -201,27 +201,29 @@ def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     return strings
 
 
-def _parse(field: OptionField, text: str) -> Any:
+def _parse_parameter(field: OptionField, text: str) -> Any:
     if field.kind is int:
         digits, max_digits = text.removeprefix("-"), 9 if field.option.capped else 19
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= max_digits):
             raise BadInput(f"{field.http}: must be a whole number, got {text[:100]!r}")
         return int(text)
     if field.kind is float:
-        return _number(field.http, text)
+        return _parse_number(field.http, text)
     if field.kind is bool:
         if text not in ("true", "false"):
             raise BadInput(f"{field.http}: must be true or false")
         return text == "true"
     if field.origin is Mapping:
-        pairs = (part.rpartition(":") for part in text.split(","))
-        return {name: _number(f"{field.http} of {name[:100]}", value) for name, _, value in pairs}
+        pairs = (item.rpartition(":") for item in text.split(","))
+        return {
+            name: _parse_number(f"{field.http} of {name[:100]}", value) for name, _, value in pairs
+        }
     if field.kind is not str:
-        return [part for part in text.split(",") if part]
+        return [item for item in text.split(",") if item]
     return text
 
 
-def _number(name: str, text: str) -> float:
+def _parse_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -230,20 +232,20 @@ def _number(name: str, text: str) -> float:
 
 def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
     """
-    Return a request's members (`members_of`) as query parameters; the inverse of `from_query`.
+    Return a request's members (`request_members`) as query parameters; the inverse of `from_query`.
 
     Raises:
         BadInput: a name contains a comma.
     """
-    members = members_of(request, always)
+    members = request_members(request, always)
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
         if (shared := field.option.shares) and field.http in members:
             items = [f"{name}:{value}" for name, value in members.pop(field.http).items()]
             members[shared] = [*map(str, [members[shared]] if shared in members else []), *items]
-    return {name: _text(value) for name, value in members.items()}
+    return {name: _to_query_text(value) for name, value in members.items()}
 
 
-def _text(value: Any) -> str:
+def _to_query_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -253,10 +255,10 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
+def request_members(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
     """
-    Return the request members that a client must send. These differ from their HTTP defaults, or
-    are in `always` and not None.
+    Return the request members that a client must send, because they differ from their HTTP defaults
+    or are in `always` and not None.
     """
     members: dict[str, Any] = {}
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
@@ -275,17 +277,17 @@ def _value_to_send(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return members_of(value)
+        return request_members(value)
     if isinstance(value, Mapping):
-        return {name: _value_to_send(part) for name, part in value.items()}
+        return {name: _value_to_send(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_value_to_send(part) for part in value]
+        return [_value_to_send(item) for item in value]
     return value
 
 
 def response_from_json(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
     """
-    Build a response from JSON that `field_formats.parse` read; the inverse of `to_json`.
+    Build a response from JSON that `field_formats.parse` parsed; the inverse of `to_json`.
 
     Args:
         kind: the type of the response.
@@ -306,26 +308,26 @@ def response_from_json(kind: Any, raw: Any, formats: FieldFormats, field: str = 
             field,
         )
     if origin is PageRecord:
-        return record_of(raw, formats)
+        return build_record(raw, formats)
     if origin is Change:
-        return _change(raw, formats)
+        return _build_change(raw, formats)
     if origin is PastValue:
         return PastValue(formats.from_json(field, raw["value"]), raw["at_ms"], field)
     if origin is bytes:
-        return _bytes(raw, "bytes")
+        return _parse_bytes(raw, "bytes")
     if origin is float:
-        return plain(raw)
+        return decimals_to_floats(raw)
     if isinstance(origin, type) and issubclass(origin, Enum):
         return origin(raw)
     if dataclasses.is_dataclass(origin):
-        return _object(typing.cast("type", origin), raw, formats)
+        return _build_dataclass(typing.cast("type", origin), raw, formats)
     if origin in (list, tuple):
-        items = parts[:1] * len(raw) if origin is list or parts[1:] == (...,) else parts
+        item_types = parts[:1] * len(raw) if origin is list or parts[1:] == (...,) else parts
         return origin(
-            response_from_json(part, item, formats, field)
-            for part, item in zip(items, raw, strict=True)
+            response_from_json(item_type, item, formats, field)
+            for item_type, item in zip(item_types, raw, strict=True)
         )
-    return plain(raw)
+    return decimals_to_floats(raw)
 
 
 @cache
@@ -333,9 +335,9 @@ def _type_hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
+def _build_dataclass(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
     values = {
-        field.name: _values(raw[field.http], formats)
+        field.name: _parse_field_values(raw[field.http], formats)
         if field.option.by_format
         else response_from_json(_type_hints(kind)[field.name], raw[field.http], formats)
         for field in option_fields(kind)
@@ -346,13 +348,15 @@ def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
     return kind(**values)
 
 
-def _values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
+def _parse_field_values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
     return {name: formats.from_json(name, value) for name, value in raw.items()}
 
 
-def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:
+def build_record(
+    raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True
+) -> PageRecord:
     """Build a record from its JSON."""
-    stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
+    stored: dict[str, Any] = {name: raw.get(name) for name in STORED_MEMBERS} if facts else {}
     hints = _type_hints(PageRecord)
     extra_values = {
         name: response_from_json(hints[name], raw[name], formats) for name in EXTRAS if name in raw
@@ -361,7 +365,7 @@ def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = Tr
         raw["url"],
         raw["canonical_url"],
         {name: formats.from_json(name, value) for name, value in raw["fields"].items()},
-        plain(raw["facts"]) if facts else {},
+        decimals_to_floats(raw["facts"]) if facts else {},
         raw["version"],
         **stored,
         from_standby=raw.get("from_standby", False),
@@ -371,7 +375,7 @@ def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = Tr
     )
 
 
-def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
+def _build_change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
     def text(name: str, value: Any) -> str | None:
         return None if value is None else formats.from_json(name, value).decode()
 
@@ -386,17 +390,17 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
     )  # fmt: skip
 
 
-def plain(raw: Any) -> Any:
+def decimals_to_floats(raw: Any) -> Any:
     """Convert the Decimals in parsed JSON to floats."""
     if isinstance(raw, dict):
-        return {name: plain(value) for name, value in raw.items()}
+        return {name: decimals_to_floats(value) for name, value in raw.items()}
     if isinstance(raw, list):
-        return [plain(value) for value in raw]
+        return [decimals_to_floats(value) for value in raw]
     text = getattr(raw, "text", None)
     return raw if text is None else float(text)
 
 
-def _bytes(raw: Any, name: str) -> bytes:
+def _parse_bytes(raw: Any, name: str) -> bytes:
     try:
         if isinstance(raw, str):
             return raw.encode()

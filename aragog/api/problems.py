@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from aragog.api.error_table import BUSY, LATE, ErrorKind, kind_for_status, kind_of
+from aragog.api.error_table import BUSY, LATE, ErrorKind, error_kind, kind_for_status
 from aragog.api.operations.scopes import LacksScope
 from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, VersionConflict
 
@@ -44,7 +44,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON members. With type about:blank, the status identifies the problem."""
+        """Return the JSON members. With type about:blank, the status says what the problem is."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -65,13 +65,13 @@ class Overloaded(Exception):
     """There are already `serving.max_in_flight` store calls."""
 
 
-def problem_of(error: Exception) -> Problem:
+def to_problem(error: Exception) -> Problem:
     """Return the problem for a route's error, with status 500 if the error is unexpected."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Overloaded):
         return unavailable("too many concurrent requests")
-    kind = kind_of(error)
+    kind = error_kind(error)
     return Problem(
         kind.status, _detail(error), _headers(error, kind), {"code": kind.code, **_members(error)}
     )
@@ -80,8 +80,8 @@ def problem_of(error: Exception) -> Problem:
 def _detail(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no response within the deadline"
-    known = isinstance(error, ALL)
-    return str(error) if known else "internal error; the server's log has the details"
+    is_known = isinstance(error, ALL)
+    return str(error) if is_known else "internal error; the server's log has the details"
 
 
 def _headers(error: Exception, kind: ErrorKind) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """
-Convert a record to JSON. Its members are defined only here, for whole and partial records.
+Convert a record to JSON, whether it was read completely or in part.
 
-A record's facts describe its last fetch. If a request names fields, the facts are passed on without
-being decoded. This halves a batch's CPU time (docs/adr/0106).
+A record's facts describe its last fetch. If a request selects fields, the facts are passed on
+without being decoded, which halves the CPU time of a batch (docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    Return the same JSON as `record_json`, for a partly read record.
+    Return the same JSON as `record_json`, for a record of which only some fields were read.
 
     Args:
         values: the fields' values, read together with the facts.

@@ -25,7 +25,7 @@ from aragog.errors import BadInput
 from aragog.urlstore.field_formats import FieldFormats
 
 
-def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
+def build_request(operation: Operation[Any, Any], arguments: Any) -> Any:
     """
     Build a request from a call's arguments and options.
 
@@ -39,7 +39,7 @@ def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
         if value is None and options is not None:
             value = getattr(options, field.thrift, None)
         elif field.optional and value in ([], ""):
-            value = None  # this argument cannot express "not given"
+            value = None  # an argument without options has no other value for "not set"
         if value is not None:
             values[field.name] = _decode_value(field, value)
         elif field.required:
@@ -60,12 +60,12 @@ def _decode_value(field: OptionField, value: Any) -> Any:
 
 def dataclass_from_struct(kind: type, struct: Any) -> Any:
     """
-    Build the dataclass `kind` from a struct, except members that are not set.
+    Build the dataclass `kind` from a struct, without the members that are not set.
 
     Raises:
         BadInput: a required member is missing.
     """
-    values = {n: v for n, v in vars(struct).items() if v is not None and n in _hints(kind)}
+    values = {n: v for n, v in vars(struct).items() if v is not None and n in _type_hints(kind)}
     try:
         return kind(**values)
     except TypeError:
@@ -73,7 +73,7 @@ def dataclass_from_struct(kind: type, struct: Any) -> Any:
         raise BadInput(f"{', '.join(missing)}: is required") from None
 
 
-def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
+def build_arguments(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
     """Return a call's arguments as a struct, without a deadline."""
     arguments = kind()
     spec = {entry[1]: entry for entry in kind.thrift_spec.values()}
@@ -104,53 +104,53 @@ def _to_ms(value: Any) -> Any:
 
 def encode_value(entry: Sequence[Any], value: Any) -> Any:
     """Encode a value for a struct member with this entry in `thrift_spec`."""
-    kind, inner = entry[0], entry[2]
+    kind, value_type = entry[0], entry[2]
     if value is None:
         return None
     if isinstance(value, EnqueuedUrls):
-        return [_struct(inner[1], result, batch=value.batch) for result in value]
+        return [_to_struct(value_type[1], result, batch=value.batch) for result in value]
     if kind in (TType.LIST, TType.SET):
-        return [_item(inner, item) for item in value]
+        return [_encode_item(value_type, item) for item in value]
     if kind == TType.MAP:
-        return {name: _item(inner[1], part) for name, part in value.items()}
+        return {name: _encode_item(value_type[1], part) for name, part in value.items()}
     if kind == TType.STRUCT:
-        return _struct(inner, value)
-    return _scalar(inner, value)
+        return _to_struct(value_type, value)
+    return _encode_scalar(value_type, value)
 
 
-def _item(inner: Any, value: Any) -> Any:
-    if isinstance(inner, tuple):
-        return encode_value((inner[0], "", inner[1]), value)
-    return _scalar(None, value)
+def _encode_item(value_type: Any, value: Any) -> Any:
+    if isinstance(value_type, tuple):
+        return encode_value((value_type[0], "", value_type[1]), value)
+    return _encode_scalar(None, value)
 
 
-def _scalar(inner: Any, value: Any) -> Any:
-    if inner is not None and hasattr(inner, "_NAMES_TO_VALUES"):
+def _encode_scalar(value_type: Any, value: Any) -> Any:
+    if value_type is not None and hasattr(value_type, "_NAMES_TO_VALUES"):
         name = value.name if isinstance(value, Enum) else str(value).upper()
-        return inner._NAMES_TO_VALUES[name]  # noqa: SLF001 - thriftpy2's
+        return value_type._NAMES_TO_VALUES[name]  # noqa: SLF001 - thriftpy2's
     return value.value if isinstance(value, Enum) else value
 
 
-def _struct(kind: Any, value: Any, **more: Any) -> Any:
+def _to_struct(kind: Any, value: Any, **extra_members: Any) -> Any:
     entries = list(kind.thrift_spec.values())
     if isinstance(value, PageRecord):
         facts = {name: orjson.dumps(fact).decode() for name, fact in value.facts.items()}
-        more = {"facts": facts, "from_standby": value.from_standby or None}
+        extra_members = {"facts": facts, "from_standby": value.from_standby or None}
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
-        more = {entry[1]: part for entry, part in zip(entries, value, strict=True)}
-    more = {**more, **_json_strings(value)}
-    members = {entry[1]: _member(entry, value, more) for entry in entries}
+        extra_members = {entry[1]: part for entry, part in zip(entries, value, strict=True)}
+    extra_members = {**extra_members, **_json_strings(value)}
+    members = {entry[1]: _member(entry, value, extra_members) for entry in entries}
     return kind(**members)
 
 
 @cache
 def _json_members(kind: Any) -> frozenset[str]:
     """Return the members of a dataclass that map to JSON."""
-    fields: Sequence[OptionField] = option_fields(kind) if _is_record(kind) else ()
+    fields: Sequence[OptionField] = option_fields(kind) if _is_dataclass(kind) else ()
     return frozenset(field.name for field in fields if field.option.is_json)
 
 
-def _is_record(kind: Any) -> bool:
+def _is_dataclass(kind: Any) -> bool:
     return dataclasses.is_dataclass(kind)
 
 
@@ -163,10 +163,10 @@ def _json_strings(value: Any) -> dict[str, Any]:
     }
 
 
-def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
+def _member(entry: Sequence[Any], value: Any, extra_members: Mapping[str, Any]) -> Any:
     name = entry[1]
-    if name in more:
-        return encode_value(entry, more[name])
+    if name in extra_members:
+        return encode_value(entry, extra_members[name])
     if hasattr(value, name):
         return encode_value(entry, getattr(value, name))
     if name.endswith("_ms") and (seconds := getattr(value, f"{name[:-3]}_s", None)) is not None:
@@ -175,7 +175,7 @@ def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _type_hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
@@ -189,36 +189,36 @@ def response_from_struct(kind: Any, value: Any, formats: FieldFormats) -> Any:
     if origin in (types.UnionType, typing.Union):
         return response_from_struct(next(p for p in parts if p is not type(None)), value, formats)
     if origin is EnqueuedUrls:
-        [results] = [hint for name, hint in _hints(EnqueuedUrls).items() if name == "results"]
+        [results] = [hint for name, hint in _type_hints(EnqueuedUrls).items() if name == "results"]
         batch = next((result.batch for result in value if result.batch), None)
         return EnqueuedUrls(response_from_struct(results, value, formats), batch)
     if origin is PageRecord:
-        return record_of(value, formats)
+        return build_record(value, formats)
     if dataclasses.is_dataclass(origin):
-        return _object(typing.cast("type", origin), value, formats)
+        return _build_dataclass(typing.cast("type", origin), value, formats)
     if not isinstance(origin, type):  # a Literal of strings
         return value
     if issubclass(origin, Enum):
         return origin(value)
     if origin in (list, tuple):
-        return _items(origin, parts, value, formats)
+        return _build_items(origin, parts, value, formats)
     if issubclass(origin, Mapping):
         return {name: response_from_struct(parts[1], part, formats) for name, part in value.items()}
     return value
 
 
-def _items(origin: Any, parts: Sequence[Any], value: Any, formats: FieldFormats) -> Any:
+def _build_items(origin: Any, parts: Sequence[Any], value: Any, formats: FieldFormats) -> Any:
     if isinstance(value, TPayload):  # a pair is a struct
         members = [entry[1] for entry in value.thrift_spec.values()]
         return tuple(getattr(value, name, None) for name in members)
     return origin(response_from_struct(parts[0], item, formats) for item in value)
 
 
-def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
+def _build_dataclass(kind: type, struct: Any, formats: FieldFormats) -> Any:
     entries = {entry[1]: entry for entry in struct.thrift_spec.values()}
     values: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
-        name, hint = field.name, _hints(kind)[field.name]
+        name, hint = field.name, _type_hints(kind)[field.name]
         if name in entries:
             value = getattr(struct, name)
             enum = entries[name][2]
@@ -238,7 +238,7 @@ def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
     return kind(**values)
 
 
-def record_of(record: Any, formats: FieldFormats) -> PageRecord:
+def build_record(record: Any, formats: FieldFormats) -> PageRecord:
     """Convert a Thrift record to a store record."""
     facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
     return PageRecord(
@@ -253,7 +253,9 @@ def record_of(record: Any, formats: FieldFormats) -> PageRecord:
         from_standby=bool(record.from_standby),
         formats=formats,
         **{
-            name: response_from_struct(_hints(PageRecord)[name], getattr(record, name), formats)
+            name: response_from_struct(
+                _type_hints(PageRecord)[name], getattr(record, name), formats
+            )
             for name in EXTRAS
         },
     )

@@ -1,4 +1,4 @@
-"""Connect the services that the API needs in addition to the store."""
+"""Connect the services that the API uses in addition to the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.batch_progress import BatchTracker
 from aragog.api.operations.fetching import Enqueue, Fetching
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.jobs import Jobs
@@ -26,7 +26,12 @@ from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.graphs import application_graphs
-from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
+from aragog.bootstrap.redis_services import (
+    TakedownSharing,
+    connect_overrides,
+    limiter,
+    redis_client,
+)
 from aragog.bootstrap.stores import replica_store, url_store
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
@@ -34,11 +39,11 @@ from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.pages.items import kind_names
 from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
 from pinlater import dead_letters
@@ -63,15 +68,15 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
         store, enqueue, completions, max_waiting=settings.serving.max_waiting,
-        extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
+        extractors=tuple(map(field_prefix, settings.pipeline.extractors)),
     )  # fmt: skip
 
 
-def batches(settings: Settings) -> Batches:
-    """Return the batches of enqueued URLs, with estimates of when they will finish."""
+def batches(settings: Settings) -> BatchTracker:
+    """Return the tracker of batches of enqueued URLs."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
-    return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
+    return BatchTracker(url_batches, cache(lambda: limiter(settings, connect_overrides(settings))))
 
 
 def job_queues(settings: Settings) -> Jobs | None:
@@ -88,7 +93,7 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
     """Return a function that explains URLs. It connects on first use."""
 
     @cache
-    def parts() -> Components:
+    def get_components() -> Components:
         from aragog.bootstrap.dashboard import components  # noqa: PLC0415 - only explanations need it
 
         return components(settings, store=store)
@@ -96,15 +101,15 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
     def explain(url: str) -> Explanation:
         from aragog.dashboard.explanation import explain_url  # noqa: PLC0415 - as above
 
-        return explain_url(url, parts())
+        return explain_url(url, get_components())
 
     return explain
 
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None
-    without one.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
+    no standby is configured.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -115,7 +120,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
             raise ConfigError(
                 "serving.standby_dsn: requires a PostgreSQL store; set store.engine to postgres"
             )
-        return _hedged(store, replica_store(settings), serving)
+        return _create_hedged_reads(store, replica_store(settings), serving)
     gateways = serving.standby_gateways
     if not gateways:
         return None
@@ -124,12 +129,14 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
             "serving.standby_gateways: requires an HBase store; set store.engine to "
             "hbase, or serving.standby_dsn for a replica of PostgreSQL"
         )
-    replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
-    standby = url_store(dataclasses.replace(settings, store=replica))
-    return _hedged(store, standby, serving)
+    replica_settings = dataclasses.replace(settings.store, hbase_gateways=gateways)
+    standby = url_store(dataclasses.replace(settings, store=replica_settings))
+    return _create_hedged_reads(store, standby, serving)
 
 
-def _hedged(store: UrlStore, standby: UrlStore, serving: ServingSettings) -> HedgedReads:
+def _create_hedged_reads(
+    store: UrlStore, standby: UrlStore, serving: ServingSettings
+) -> HedgedReads:
     deadline_s = serving.deadline_ms / 1000
     return HedgedReads(store, standby, threads=serving.threads, deadline_s=deadline_s)
 
@@ -139,8 +146,8 @@ class ThriftServices:
     The Thrift services on their listening socket. They run on the HTTP server's event loop.
 
     Args:
-        settings: contain the limits and the certificate.
-        parts: what operations use.
+        settings: the settings, including the limits and the certificate.
+        parts: the services that operations use.
         sock: a socket from `listen`.
         tokens: the tokens, shared with the HTTP API.
         unread: counts data that clients have not read yet; shared with the HTTP API.
@@ -198,7 +205,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """Yield the services besides the store that operations use, and close them on exit."""
+    """Yield the services that operations use in addition to the store, and close them on exit."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
@@ -220,7 +227,7 @@ def other_parts(
             texts=texts,
             graphs=graphs,
             kinds=kind_names(settings.extract),
-            tracer=tracer_of(settings),
+            tracer=open_tracer(settings),
             takedowns_changed=TakedownSharing(settings, store),
         )
 

@@ -12,9 +12,9 @@ import redis
 
 from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     limiter_ring,
-    overrides_of,
     quick_client,
     robots_cache,
 )
@@ -30,7 +30,7 @@ from aragog.dashboard.components import Components
 from aragog.errors import LimiterUnavailable
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import is_postgres, kind_of, redis_urls
@@ -57,13 +57,13 @@ def components(
     shared = SharedState.from_settings(settings, quick_client)
     client = shared.client
     broker = settings.broker
-    overrides = _cache_success(lambda: overrides_of(settings))
+    overrides = _cache_success(lambda: connect_overrides(settings))
     is_pinlater = kind_of(broker.url) == "pinlater"
     opened = ExitStack()
     return Components(
         user_agent=settings.fetch.user_agent,
         preferences=settings.preferences,
-        extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
+        extractors=tuple(map(field_prefix, settings.pipeline.extractors)),
         clock=clock,
         counters=shared.counters,
         in_flight=shared.in_flight,
@@ -89,8 +89,8 @@ def components(
     )
 
 
-def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
-    lock, cached = threading.Lock(), cache(make)
+def _cache_success(create: Callable[[], T]) -> Callable[[], T]:
+    lock, cached = threading.Lock(), cache(create)
 
     def get() -> T:
         with lock:
@@ -109,7 +109,7 @@ class RedisServers:
     """
 
     def __init__(self, settings: Settings, broker: tuple[str, ...]) -> None:
-        self._fixed = (
+        self._configured_urls = (
             settings.redis.url,
             *settings.redis.nodes,
             *settings.politeness.limiter_urls,
@@ -125,12 +125,12 @@ class RedisServers:
 
         Takes one round trip. If `redis.url` does not respond, nodes that joined later are missing.
         """
-        urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
+        urls = {server_name(url): url for url in (*self._joined_urls(), *self._configured_urls)}
         for name in urls.keys() - self._clients.keys():
             self._clients[name] = quick_client(urls[name])
         return {name: self._clients[name] for name in urls}
 
-    def _joined(self) -> tuple[str, ...]:
+    def _joined_urls(self) -> tuple[str, ...]:
         try:
             return self._ring.urls()
         except LimiterUnavailable:

@@ -10,9 +10,9 @@ from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 
 
-def egress_of(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
+def create_egress(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
     """
-    Return the egress routes of one process. Failing routes are recorded in Redis (`redis.url`).
+    Return the egress routes of one process. They record failing routes in Redis (`redis.url`).
 
     Raises:
         ConfigError: `fetch.proxy` is not a valid proxy, or a setting refers to credentials that

@@ -13,7 +13,7 @@ from aragog.urlstore.zen_remedies import REMEDIES
 from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
-_SHARDS = 4
+_FILES_PER_GRAPH = 4
 """How many SQLite files a graph has. This is part of the stored format."""
 
 
@@ -38,31 +38,31 @@ def graph_tables(settings: Settings, name: str) -> Tables:
     """
     store = settings.store
     if store.engine == "sqlite":
-        return sqlite_tables(settings.data_dir / "graphs" / name, _SHARDS)
-    return tables(settings_of(settings, name))
+        return sqlite_tables(settings.data_dir / "graphs" / name, _FILES_PER_GRAPH)
+    return tables(graph_settings(settings, name))
 
 
-def settings_of(settings: Settings, name: str) -> Settings:
+def graph_settings(settings: Settings, name: str) -> Settings:
     """Return the settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
-    renamed = replace(
+    graph_store = replace(
         store,
         postgres_schema=f"{store.postgres_schema}_g_{name}",
         hbase_prefix=f"{store.hbase_prefix}g_{name}_",
     )
-    return replace(settings, store=renamed)
+    return replace(settings, store=graph_store)
 
 
 def schemas(store: StoreSettings) -> dict[str, Schema]:
     """Return the schema of each graph."""
     return {
         name: Schema(
-            unique=tuple(_entries_of(name, store.graph_unique)),
-            indexed=tuple(_entries_of(name, store.graph_indexed)),
-            counted=tuple(map(int, _entries_of(name, store.graph_counted))),
-            ordered=tuple(map(int, _entries_of(name, store.graph_ordered))),
-            packed=tuple(map(int, _entries_of(name, store.graph_packed))),
-            sorted=tuple(_entries_of(name, store.graph_sorted)),
+            unique=tuple(_entries_for_graph(name, store.graph_unique)),
+            indexed=tuple(_entries_for_graph(name, store.graph_indexed)),
+            counted=tuple(map(int, _entries_for_graph(name, store.graph_counted))),
+            ordered=tuple(map(int, _entries_for_graph(name, store.graph_ordered))),
+            packed=tuple(map(int, _entries_for_graph(name, store.graph_packed))),
+            sorted=tuple(_entries_for_graph(name, store.graph_sorted)),
             columns={CANONICAL_URL: CANONICAL},
             limits=Limits(store.max_record_bytes, store.max_record_fields),
             remedies=REMEDIES,
@@ -71,8 +71,8 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
     }
 
 
-def _entries_of(name: str, entries: tuple[str, ...]) -> Iterator[str]:
+def _entries_for_graph(name: str, entries: tuple[str, ...]) -> Iterator[str]:
     for entry in entries:
-        graph, _, rest = entry.partition(":")
+        graph, _, value = entry.partition(":")
         if graph == name:
-            yield rest
+            yield value

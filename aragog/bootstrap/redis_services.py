@@ -44,7 +44,7 @@ def redis_client(settings: Settings) -> redis.Redis:
 
 def quick_client(url: str) -> redis.Redis:
     """
-    Return a client for read-only checks. Its timeouts are short, so callers fail instead of
+    Return a client for read-only checks. Its timeouts are short, so that callers fail instead of
     waiting.
     """
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
@@ -62,7 +62,7 @@ def server_ms(client: redis.Redis) -> int:
     return int(seconds * 1000 + micros // 1000)
 
 
-def overrides_of(settings: Settings) -> Overrides:
+def connect_overrides(settings: Settings) -> Overrides:
     """
     Return the operator's settings for individual domains.
 
@@ -151,8 +151,8 @@ def release_gate(settings: Settings) -> Callable[[], bool]:
     """
     Return a function that returns True if URLs may leave their waiting queues now.
 
-    They must wait while the spool for fetched pages is closed. In workers that claim fetch jobs,
-    the gate has already checked this.
+    They must wait while the spool for fetched pages is closed. Workers that claim fetch jobs have a
+    gate that already checks this.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -199,7 +199,7 @@ class TakedownSharing:
     Notifies the other aragog processes that a store's takedowns have changed.
 
     Args:
-        settings: contain the addresses of Redis and the broker.
+        settings: the settings, including the addresses of Redis and the broker.
         store: the store with the takedowns.
     """
 
@@ -215,9 +215,9 @@ class TakedownSharing:
         deleted.
 
         Raises:
-            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. In the meantime,
-                the periodic sweep copies the takedowns, and workers refuse messages for taken-down
-                URLs.
+            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call this again. In the
+                meantime, a periodic task copies the takedowns, and workers refuse messages for
+                taken-down URLs.
         """
         resolved = self._settings.resolved()
         with redis_client(resolved) as client:

@@ -1,4 +1,4 @@
-"""Import and start the browser when the first page needs rendering."""
+"""Import and start the browser when the first page must be rendered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ REQUIRED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
-    """Imports Playwright only to render a page, so other workers do not need it. Thread-safe."""
+    """
+    Imports Playwright to render the first page, so that other workers do not need it.
+    Thread-safe.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -27,7 +30,7 @@ class RendererOnDemand:
         """See `aragog.crawl.rendering.renderer.Renderer.render`."""
         with self._lock:
             if self._renderer is None:
-                self._renderer = _renderer(self._settings)
+                self._renderer = _create_renderer(self._settings)
         return self._renderer.render(document, fetch)
 
     def close(self) -> None:
@@ -36,7 +39,7 @@ class RendererOnDemand:
             self._renderer.close()
 
 
-def _renderer(settings: Settings) -> PageRenderer:
+def _create_renderer(settings: Settings) -> PageRenderer:
     try:
         require("render", REQUIRED_BY)
     except CONFIG as error:

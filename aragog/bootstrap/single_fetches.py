@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from aragog.bootstrap.egress import egress_of
+from aragog.bootstrap.egress import create_egress
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     robots_cache,
     server_ms,
 )
@@ -48,7 +48,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
     """
     settings = settings.resolved()
     install_site_rules(settings)
-    shared, overrides = SharedState.from_settings(settings), overrides_of(settings)
+    shared, overrides = SharedState.from_settings(settings), connect_overrides(settings)
     clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)
     rules = AccessRules(
@@ -64,7 +64,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
         line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
     signer = request_signer(settings.identity, clock)
-    egress = egress_of(settings, shared.client, clock)
+    egress = create_egress(settings, shared.client, clock)
     pages = Fetcher(
         _single_fetch_settings(settings.fetch),
         rules.ssrf_filter,
@@ -99,5 +99,5 @@ def single_fetches(settings: Settings) -> SingleFetches:
 
 
 def _single_fetch_settings(fetch: FetchSettings) -> FetchSettings:
-    """Return settings for sending one request at a time and accepting any content type."""
+    """Return settings for single requests, without redirects, with any content type."""
     return dataclasses.replace(fetch, content_types=("*/*",), max_redirects=0)

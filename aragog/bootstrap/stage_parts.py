@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from aragog.bootstrap.egress import egress_of
+from aragog.bootstrap.egress import create_egress
 from aragog.bootstrap.fetch_limits import for_files, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     robots_cache,
     server_ms,
     waiting_jobs,
@@ -38,7 +38,7 @@ from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.waiting_line import WaitingLine
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenClock, GreenPool
 from aragog.runtime.open_files import sockets_within_limit
@@ -52,7 +52,7 @@ class StageParts:
 
     settings: Settings
     clock: Clock
-    """The clock that all workers share."""
+    """A clock that is the same for all workers."""
     shared: SharedState
     sender: Sender
     store: UrlStore
@@ -73,7 +73,7 @@ class StageParts:
         return JobEgress(self.egress.rules, self.checks, self.egress.depends_on_crawl)
 
 
-def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
+def create_stage_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
     """
     Connect the services that several stages use.
 
@@ -87,12 +87,12 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         BrokerUnavailable: Redis does not respond.
     """
     shared = SharedState.from_settings(settings)
-    # All workers timestamp fetches and writes with one clock, so that no value replaces a newer
-    # one. A machine's wall clock may be changed at any moment.
+    # All workers use one clock for fetches and writes, so that no value replaces a newer one. The
+    # wall clock of a machine may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
-    traces = UrlTraces(tracer_of(settings))
+    traces = UrlTraces(open_tracer(settings))
     checks = CrawlChecks(shared.crawls, shared.in_flight)
     followed = FollowedUrls(shared.client, prefix=prefix)
     enqueuer = Enqueuer.from_settings(settings, shared, sender, followed=followed, traces=traces)
@@ -105,7 +105,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         checks=checks,
         marks=RunMarks(shared.client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
         enqueuer=enqueuer,
-        discovery=_discovery(settings, shared, store, enqueuer, checks, clock),
+        discovery=_create_discovery(settings, shared, store, enqueuer, checks, clock),
         waiting=waiting,
         returning_jobs=ReturningJobs(
             settings=settings.pipeline,
@@ -113,14 +113,14 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
             counters=shared.counters,
             collects=waiting is not None,
         ),
-        access=_access(settings, store, clock),
+        access=_create_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
-        egress=egress_of(settings, shared.client, clock),
+        egress=create_egress(settings, shared.client, clock),
     )
 
 
-def _discovery(
+def _create_discovery(
     settings: Settings,
     shared: SharedState,
     store: UrlStore,
@@ -128,7 +128,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return the service that follows links. It holds back links that may lead into a trap."""
+    """Return the service that follows links, except those that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(
@@ -146,8 +146,8 @@ def _discovery(
     )
 
 
-def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    overrides = overrides_of(settings)
+def _create_access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
+    overrides = connect_overrides(settings)
     return Access(
         rules=AccessRules(
             limiter=limiter(settings, overrides, clock),
@@ -163,18 +163,18 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetchers:
-    """One process's fetchers, each with limits for the kind of resource that it fetches."""
+    """The fetchers of one process. Each has the limits for the resources that it fetches."""
 
     pool: GreenPool
     robots_pool: GreenPool
-    """Separate, so that robots.txt files and pages do not wait for each other."""
+    """A separate pool, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
     files: Fetcher
     robots: Fetcher
 
 
-def fetchers_of(parts: StageParts) -> Fetchers:
+def create_fetchers(parts: StageParts) -> Fetchers:
     """Create the fetchers. Connections are opened on demand."""
     fetch = parts.settings.fetch
     max_sockets = sockets_within_limit(fetch.concurrency)

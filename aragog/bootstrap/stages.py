@@ -5,14 +5,14 @@ from __future__ import annotations
 from aragog.bootstrap.crawl_log import crawl_log_stream, crawl_log_writer
 from aragog.bootstrap.fetch_limits import for_resources
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     release_gate,
     robots_cache,
 )
 from aragog.bootstrap.rendering import RendererOnDemand
-from aragog.bootstrap.stage_parts import Fetchers, StageParts, fetchers_of, shared_parts
+from aragog.bootstrap.stage_parts import Fetchers, StageParts, create_fetchers, create_stage_parts
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.pipeline.finished_urls import FinishedUrls
@@ -51,7 +51,7 @@ from aragog.crawl.stages.sign_in import SignIns
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.pages import extractors
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenClock
@@ -75,11 +75,11 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     # Load these now, so that wrong names and rules fail early.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
-    return _pipeline(shared_parts(settings, sender, clock))
+    return _connect_stages(create_stage_parts(settings, sender, clock))
 
 
-def _pipeline(parts: StageParts) -> ProcessStages:
-    fetchers, renderer = fetchers_of(parts), RendererOnDemand(parts.settings)
+def _connect_stages(parts: StageParts) -> ProcessStages:
+    fetchers, renderer = create_fetchers(parts), RendererOnDemand(parts.settings)
     robots, limits = _robots_stage(parts, fetchers), parts.access.rules.limiter
     return ProcessStages(
         sender=parts.sender,
@@ -180,7 +180,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
     """Connect only the stage that releases waiting URLs. See `connect`."""
     settings = settings.resolved()
-    overrides = overrides_of(settings)
+    overrides = connect_overrides(settings)
     clock = GreenClock()
     robots = robots_cache(settings, clock)
     return _release_stage(settings, limiter(settings, overrides), overrides, robots, sender, clock)
@@ -205,7 +205,7 @@ def _release_stage(
         clock=clock,
         settings=settings,
         is_open=is_open,
-        traces=UrlTraces(tracer_of(settings)),
+        traces=UrlTraces(open_tracer(settings)),
         checks=CrawlChecks(shared.crawls, shared.in_flight),
     )
 

@@ -28,7 +28,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
     Return why `redis.url` must not be used with the configured store, or None.
 
-    With `claim`, a Redis that belongs to no store is assigned to this one.
+    With `claim`, a Redis that belongs to no store is assigned to this store.
 
     Raises:
         BrokerUnavailable, StoreUnavailable: Redis or the store does not respond.
@@ -39,11 +39,11 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     if not identity.id:
         return None
     with quick_client(resolved.redis.url) as client:
-        claimed = StoreClaim(client, prefix=resolved.redis.prefix)
+        store_claim = StoreClaim(client, prefix=resolved.redis.prefix)
         if str(settings.redis_socket) in resolved.redis.url:
             # This Redis is in the data folder, so an earlier store in that folder is gone.
             if claim:
-                claimed.take(identity)
+                store_claim.take(identity)
             return None
-        owner = claimed.claim(identity) if claim else claimed.owner()
+        owner = store_claim.claim(identity) if claim else store_claim.owner()
     return conflict_message(identity, owner, server_name(resolved.redis.url))

@@ -19,7 +19,7 @@ from aragog.observability.instruments import (
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import require
 from aragog.settings import Settings, StoreSettings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.content import open_content, open_packs
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
@@ -71,8 +71,8 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     """
-    Return the cell tables on PostgreSQL, which connect on first use. `options` are this engine's
-    own.
+    Return the cell tables on PostgreSQL, which connect on first use. `options` are those that only
+    this engine has.
     """
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
@@ -107,7 +107,7 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     Upgrade the store's schema to this program's version, and return a description of what was done.
 
     Args:
-        settings: contain the store's settings.
+        settings: the settings, including those of the store.
         report: called with a line of text before each slow step.
 
     Raises:
@@ -131,7 +131,7 @@ def current_files(settings: Settings) -> list[Path]:
 
 
 def replaced_files(settings: Settings) -> list[Path]:
-    """Return the embedded store's damaged files, which a repair has kept."""
+    """Return the damaged files of the embedded store that a repair has replaced but kept."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
@@ -144,7 +144,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     engine = timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
-    return _store_on(engine, settings, clock)
+    return _open_store(engine, settings, clock)
 
 
 def serving_store(settings: Settings) -> UrlStore:
@@ -155,12 +155,12 @@ def serving_store(settings: Settings) -> UrlStore:
     if serving.read_cache_s > 0:
         cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes, on_read=_count_reads)
         engine = cast("Tables", CachedTables(engine, cache))
-    return _store_on(engine, settings, None)
+    return _open_store(engine, settings, None)
 
 
 def replica_store(settings: Settings) -> UrlStore:
     """Open the UrlStore for reads on the replica (`serving.standby_dsn`)."""
-    return _store_on(timed_tables(replica_tables(settings)), settings, None)
+    return _open_store(timed_tables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
@@ -170,10 +170,10 @@ def replica_tables(settings: Settings) -> Tables:
     return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
 
 
-def _store_on(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
+def _open_store(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
     install_site_rules(settings)
     content = timed_content(open_content(settings.content, settings.data_dir))
-    formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    formats = {f"{field_prefix(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(
         engine,
@@ -231,18 +231,18 @@ class _TimedTables(_TimedAdapter):
 
 
 def timed_tables(tables: Tables) -> Tables:
-    """Measure each operation of the tables, except scans, in `aragog_store_seconds`."""
+    """Measure each operation on the tables, except scans, in `aragog_store_seconds`."""
     return cast("Tables", _TimedTables(tables))
 
 
 def timed_packs(packs: PackFiles) -> PackFiles:
     """
-    Measure the operations of pack files in `aragog_content_seconds`, as `pack_put`, `pack_read` and
+    Measure the operations on pack files in `aragog_content_seconds`, as `pack_put`, `pack_read` and
     `pack_delete`.
     """
     return cast("PackFiles", _TimedAdapter(packs, _PACK_METHODS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:
-    """Measure each operation of the content store, except listing, in `aragog_content_seconds`."""
+    """Measure operations on the content store, except listing, in `aragog_content_seconds`."""
     return cast("ContentStore", _TimedAdapter(content, _CONTENT_METHODS, CONTENT_SECONDS))

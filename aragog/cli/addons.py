@@ -1,8 +1,8 @@
 """
 The command-line features that add-ons provide: commands, formats, and change receivers.
 
-An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing and declares what it
-provides:
+An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing, and declares what the
+add-on provides:
 
     COMMANDS        the name of a command → its module, its attribute, its first help line
     READS_FORMATS   a format of `aragog store import` → `module:function`, like `read_captures`
@@ -55,22 +55,24 @@ def addons() -> Iterator[ModuleType]:
 
 def commands() -> dict[str, LazyCommand]:
     """Return the commands of all add-ons."""
-    return {name: LazyCommand(*location) for name, location in _declared("COMMANDS").items()}
+    return {
+        name: LazyCommand(*location) for name, location in _collect_declarations("COMMANDS").items()
+    }
 
 
 def reads_formats() -> Mapping[str, str]:
     """Return the formats that add-ons read, each with its reader."""
-    return _declared("READS_FORMATS")
+    return _collect_declarations("READS_FORMATS")
 
 
 def writes_formats() -> Mapping[str, str]:
     """Return the formats that add-ons write, each with its writer."""
-    return _declared("WRITES_FORMATS")
+    return _collect_declarations("WRITES_FORMATS")
 
 
 def sends_changes() -> Mapping[str, str]:
     """Return `ChangeReceiver` schemes, each with the function that opens a receiver."""
-    return _declared("SENDS_CHANGES")
+    return _collect_declarations("SENDS_CHANGES")
 
 
 def function(path: str) -> Callable[..., Any]:
@@ -80,5 +82,5 @@ def function(path: str) -> Callable[..., Any]:
     return attribute
 
 
-def _declared(name: str) -> dict[str, Any]:
+def _collect_declarations(name: str) -> dict[str, Any]:
     return {key: value for addon in addons() for key, value in getattr(addon, name, {}).items()}

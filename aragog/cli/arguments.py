@@ -1,6 +1,6 @@
 """
-Option types that validate values before a command opens anything. After a typo, it prints a hint
-and exits with status 2.
+Option types that validate values before a command opens anything. After a typo, the command prints
+a hint and exits with status 2.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class FiniteRange(click.FloatRange):
 
 class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     """
-    A time, such as ms since the epoch, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`.
+    A time, such as `in 2h`, `2026-12-31`, `2026-12-31T08:00Z` or ms since the epoch.
 
-    It is converted to ms since the epoch.
+    Its value is converted to ms since the epoch.
     """
 
     name = "time"
@@ -73,10 +73,12 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
                 return int(text)
             if text.startswith("in "):
                 return int(1000 * (time.time() + duration_s(text.removeprefix("in ").strip())))
-            time_given = datetime.fromisoformat(text)
+            parsed_time = datetime.fromisoformat(text)
             return int(
                 1000
-                * (time_given if time_given.tzinfo else time_given.replace(tzinfo=UTC)).timestamp()
+                * (
+                    parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC)
+                ).timestamp()
             )
         except (ValueError, OverflowError):
             self.fail(
@@ -89,10 +91,9 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
 
 class Since(Instant):
     """
-    A time in the past, given as an age such as `1h` (s, m, h, d), or in any form that `Instant`
-    accepts.
+    A time in the past: an age such as `1h` (s, m, h, d), or any form that `Instant` accepts.
 
-    It is converted to ms since the epoch.
+    Its value is converted to ms since the epoch.
     """
 
     example = "1h (s, m, h, d)"
@@ -197,8 +198,8 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
     Names of fields, separated by commas.
 
     Args:
-        known: reject a name that looks like an extracted field but that neither an extractor nor
-            `store.field_formats` declares. For commands that read several pages.
+        known: reject a name that looks like an extracted field, but is declared neither by an
+            extractor nor in `store.field_formats`. For commands that read several pages.
     """
 
     name = "names"
@@ -256,10 +257,8 @@ def enqueue_options(*names: str) -> Callable[[F], F]:
     from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - rarely needed
 
     def decorate(command: F) -> F:
-        option_fields_to_add = [
-            f for f in option_fields(EnqueueArguments) if not names or f.name in names
-        ]
-        for field in reversed(option_fields_to_add):
+        chosen_fields = [f for f in option_fields(EnqueueArguments) if not names or f.name in names]
+        for field in reversed(chosen_fields):
             command = _click_option(field)(command)
         return command
 
@@ -268,18 +267,18 @@ def enqueue_options(*names: str) -> Callable[[F], F]:
 
 def _click_option(field: OptionField) -> Callable[[F], F]:
     option = field.option
-    extra: dict[str, Any] = {"default": field.default}
+    click_arguments: dict[str, Any] = {"default": field.default}
     if field.kind is bool:
-        extra = {"is_flag": True}
+        click_arguments = {"is_flag": True}
     elif field.origin is Sequence:
-        extra = {"multiple": True, "metavar": "PATTERN"}
+        click_arguments = {"multiple": True, "metavar": "PATTERN"}
     elif field.name == "run_after":
-        extra = {"type": Instant()}
+        click_arguments = {"type": Instant()}
     elif field.kind is int:
         bounds = click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type] # whole numbers
-        extra |= {"type": bounds, "show_default": True}
+        click_arguments |= {"type": bounds, "show_default": True}
     flag = f"--{field.name.replace('_', '-')}"
-    return click.option(flag, help=option.cli or option.text, **extra)
+    return click.option(flag, help=option.cli or option.text, **click_arguments)
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
@@ -289,12 +288,9 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
-    """
-    Return `; no page has …` if no page has some of these fields, which may be misspelled, or
-    "".
-    """
-    absent = [repr(name) for name in names or () if name not in present]
-    return f"; no page has {' or '.join(absent)}" if absent else ""
+    """Return `; no page has …` if no page has some fields (they may be misspelled), else ""."""
+    absent_names = [repr(name) for name in names or () if name not in present]
+    return f"; no page has {' or '.join(absent_names)}" if absent_names else ""
 
 
 @cache

@@ -34,7 +34,7 @@ def use_extractors(names: Sequence[str]) -> None:
         return
     from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
 
-    chosen = (*load_settings().pipeline.extractors, *map(_absolute, names))
+    chosen = (*load_settings().pipeline.extractors, *map(_make_absolute, names))
     load(chosen)
     os.environ[VARIABLE] = ",".join(dict.fromkeys(chosen))
     in_use = settings_in_use()
@@ -42,7 +42,7 @@ def use_extractors(names: Sequence[str]) -> None:
         raise ConfigError(in_use.difference("--extractor"))
 
 
-def _absolute(name: str) -> str:
+def _make_absolute(name: str) -> str:
     if not is_file_name(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")

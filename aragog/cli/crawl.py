@@ -29,7 +29,7 @@ from aragog.observability.formatting import format_time
 from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
 
-_REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
+_REPORTED_STATUSES = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
 MAX_REJECTED_SHOWN = 10
 
 
@@ -114,9 +114,9 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     """
     settings = command_settings()
     control = crawl_control(settings)
-    changes = _changed_options(options)
+    changes = _to_crawl_options(options)
     if changes.get("notify") and "notify_secret" not in changes:
-        changes |= _secret(control, name)
+        changes |= _create_secret(control, name)
     status = control.start(name, changes)
     if changes.get("notify"):
         warn_if_undeliverable(changes["notify"])
@@ -124,15 +124,15 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
         bad_lines = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
         if bad_lines:
             sys.exit(BAD_LINES)
-    note(_line(control.status(name)))
+    note(_status_line(control.status(name)))
     if status.record.every_s and not control.seeds.count(name):
         note(f"{name} has no seeds for the next round; add them to this command")
 
 
-def _secret(control: CrawlControl, name: str) -> dict[str, str]:
+def _create_secret(control: CrawlControl, name: str) -> dict[str, str]:
     """
-    Create and print the secret that signs a crawl's notifications. Returns "" if the crawl has
-    one.
+    Create and print the secret that signs a crawl's notifications, as an option of the crawl.
+    Returns no option if the crawl already has a secret.
     """
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:
@@ -142,15 +142,15 @@ def _secret(control: CrawlControl, name: str) -> dict[str, str]:
     return {"notify_secret": secret}
 
 
-def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    changed = {name: value for name, value in options.items() if value not in (None, ())}
-    if "until" in changed:
-        changed["until_ms"] = changed.pop("until")
-    if "every" in changed:
-        changed["every_s"] = round(changed.pop("every"))
-    if "purposes" in changed:
-        changed["purposes"] = " ".join(changed["purposes"])
-    return changed
+def _to_crawl_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    changed_options = {name: value for name, value in options.items() if value not in (None, ())}
+    if "until" in changed_options:
+        changed_options["until_ms"] = changed_options.pop("until")
+    if "every" in changed_options:
+        changed_options["every_s"] = round(changed_options.pop("every"))
+    if "purposes" in changed_options:
+        changed_options["purposes"] = " ".join(changed_options["purposes"])
+    return changed_options
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
@@ -161,24 +161,25 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
         results = client.enqueue_all(
             require_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
         )
-        for result, where in zip(results, lines.line_sources(), strict=False):
+        for result, line_source in zip(results, lines.line_sources(), strict=False):
             counts[result.status] += 1
-            if result.status in _REASONS and counts[result.status] <= MAX_REJECTED_SHOWN:
-                echo(result_line(result, where), err=True)
+            if result.status in _REPORTED_STATUSES and counts[result.status] <= MAX_REJECTED_SHOWN:
+                echo(result_line(result, line_source), err=True)
     note(summary(counts))
     return counts[EnqueueStatus.INVALID]
 
 
-def _line(status: CrawlStatus) -> str:
+def _status_line(status: CrawlStatus) -> str:
     counts = status.counts
-    held_text = f", {counts.held:,} links held" if counts.held else ""
+    held_links_text = f", {counts.held:,} links held" if counts.held else ""
     return (
         f"{status.record.name}: {status.display_state}; {counts.enqueued:,} enqueued, "
-        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held_text}{_next(status)}"
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held_links_text}"
+        f"{_next_round_text(status)}"
     )
 
 
-def _next(status: CrawlStatus) -> str:
+def _next_round_text(status: CrawlStatus) -> str:
     next_ms = 0 if status.record.has_ended else status.record.next_round_ms
     return f"; next round at {format_time(next_ms)}" if next_ms else ""
 
@@ -196,8 +197,8 @@ def list_crawls(*, as_json: bool) -> None:
         table.add_column(title)
     for status in statuses:
         counts, record = status.counts, status.record
-        others = sum(counts.outcomes.values()) - counts.stored
-        numbers = (counts.enqueued, counts.waiting, counts.stored, others)
+        other_count = sum(counts.outcomes.values()) - counts.stored
+        numbers = (counts.enqueued, counts.waiting, counts.stored, other_count)
         started = format_time(record.created_at_ms) if record.created_at_ms else ""
         table.add_row(record.name, status.display_state, *(f"{n:,}" for n in numbers), started)
     print_table(table)
@@ -227,14 +228,14 @@ def show(name: str, *, as_json: bool) -> None:
 @click.argument("name")
 def pause(name: str) -> None:
     """Pause the crawl NAME: its URLs wait until `resume`."""
-    note(_line(_control().pause(name)))
+    note(_status_line(_control().pause(name)))
 
 
 @crawl.command()
 @click.argument("name")
 def resume(name: str) -> None:
     """Continue the paused crawl NAME."""
-    note(_line(_control().resume(name)))
+    note(_status_line(_control().resume(name)))
 
 
 @crawl.command("cancel")
@@ -274,7 +275,7 @@ def report(name: str, kind: str | None, output: Path | None) -> None:
     if kind == "json" and output is None:
         echo_json(plain_report(crawl_report))
         return
-    text = {"json": _json_text, "markdown": report_markdown, "html": report_html}[kind](
+    text = {"json": _report_json, "markdown": report_markdown, "html": report_html}[kind](
         crawl_report
     )
     if output is None:
@@ -284,7 +285,7 @@ def report(name: str, kind: str | None, output: Path | None) -> None:
         note(f"wrote {output}")
 
 
-def _json_text(crawl_report: Any) -> str:
+def _report_json(crawl_report: Any) -> str:
     import orjson  # noqa: PLC0415 - few commands
 
     return orjson.dumps(plain_report(crawl_report), option=orjson.OPT_INDENT_2).decode() + "\n"

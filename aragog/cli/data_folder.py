@@ -1,4 +1,4 @@
-"""Choose a command's settings: those of the aragog running in the data folder, or its own."""
+"""Choose a command's settings: those of the aragog running in the data folder, or its file's."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from aragog.cli.terminal import echo, verbosity
 from aragog.settings import Settings
 from aragog.settings.in_use import SettingsInUse, settings_in_use
 
-_REPORTED = "aragog.differing_settings_reported"
+_REPORTED_KEY = "aragog.differing_settings_reported"
 
 
 def command_settings() -> Settings:
     """
-    Return the settings of the aragog running in the data folder, or else this process's.
+    Return the settings of the aragog running in the data folder, or else this process's settings.
 
-    Prints once to standard error which settings differ from those in use.
+    If this process's settings differ from those in use, prints once to standard error how.
 
     Raises:
         ConfigError: a setting is invalid.
@@ -29,6 +29,6 @@ def command_settings() -> Settings:
 def _report(in_use: SettingsInUse) -> None:
     context = click.get_current_context(silent=True)
     reported = context.find_root().meta if context else {}
-    if _REPORTED not in reported:
-        reported[_REPORTED] = True
+    if _REPORTED_KEY not in reported:
+        reported[_REPORTED_KEY] = True
         echo(f"aragog: {in_use.difference('this command')}", err=True)

@@ -16,7 +16,7 @@ from aragog.cli.arguments import COUNT, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.dashboard.components import Components
-from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
+from aragog.dashboard.domains import PAGE_SIZE, SORTS, change_domain, find_domains, live_overrides
 from aragog.observability.formatting import format_time
 
 REASON = click.option("--reason", default="", help="The reason, stored in the history.")
@@ -31,7 +31,7 @@ def _components() -> closing[Components]:
     return closing(components(command_settings()))
 
 
-def _who() -> str:
+def _current_user() -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # in a container, the user may have no name
@@ -79,7 +79,7 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 def rate(name: str, qps: float | None, reason: str) -> None:
     """Limit NAME to QPS requests per second; without QPS, restore its default rate."""
     with _components() as opened:
-        key = change_domain(opened, name, "rate", who=_who(), reason=reason, qps=qps)
+        key = change_domain(opened, name, "rate", user_name=_current_user(), reason=reason, qps=qps)
     _print_change(key, "rate")
 
 
@@ -93,9 +93,9 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
 
     Without HOURS, remove its quiet hours.
     """
-    who = _who()
+    user_name = _current_user()
     with _components() as opened:
-        key = change_domain(opened, name, "quiet", who=who, reason=reason, hours=hours)
+        key = change_domain(opened, name, "quiet", user_name=user_name, reason=reason, hours=hours)
     _print_change(key, "quiet hours")
 
 
@@ -105,7 +105,7 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
 def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
     with _components() as opened:
-        key = change_domain(opened, name, "stop", who=_who(), reason=reason)
+        key = change_domain(opened, name, "stop", user_name=_current_user(), reason=reason)
     _print_change(key, "stop")
 
 
@@ -115,7 +115,7 @@ def stop(name: str, reason: str) -> None:
 def resume(name: str, reason: str) -> None:
     """Resume a domain that was stopped."""
     with _components() as opened:
-        key = change_domain(opened, name, "resume", who=_who(), reason=reason)
+        key = change_domain(opened, name, "resume", user_name=_current_user(), reason=reason)
     _print_change(key, "resume")
 
 
@@ -127,7 +127,7 @@ def _print_change(key: str, setting: str) -> None:
 @domain.command()
 @click.argument("name", required=False)
 @click.option(
-    "--limit", type=COUNT, default=PAGE, show_default=True, help="Maximum number of changes."
+    "--limit", type=COUNT, default=PAGE_SIZE, show_default=True, help="Maximum number of changes."
 )
 @as_json
 def history(name: str | None, limit: int, *, as_json: bool) -> None:

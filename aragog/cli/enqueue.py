@@ -58,7 +58,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
     console = SafeConsole(stderr=True)
     counts: Counter[EnqueueStatus] = Counter()
     settings = command_settings()
-    with Aragog(settings) as client, _bar(console) as progress:
+    with Aragog(settings) as client, _progress_bar(console) as progress:
         lines = LineReader(source, progress)
         results = client.enqueue_all(
             require_contact(lines, settings), on_wait=_wait_reporter(), **arguments
@@ -102,10 +102,10 @@ def _wait_reporter() -> Callable[[SlowDown], None]:
 
 def require_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    Yield the lines unchanged, even invalid URLs, which are reported later.
+    Yield the lines unchanged. Invalid URLs are not rejected here, because they are reported later.
 
     Raises:
-        ConfigError: the settings lack a contact, and the URL is not the demo's.
+        ConfigError: the settings lack a contact, and the URL does not belong to the demo.
     """
     if has_contact(settings.fetch):
         yield from urls
@@ -161,7 +161,7 @@ class LineReader:
     order.
 
     Blank lines and lines that start with `#` are skipped. Lines longer than 64 KiB are truncated
-    and invalid, so endless input cannot fill the memory.
+    and count as invalid, so endless input cannot fill the memory.
 
     Raises:
         BadInput: a source is neither a URL nor a readable file. Nothing was read.
@@ -171,19 +171,19 @@ class LineReader:
         self._sources = sources
         self._progress = progress
         self._line_sources: list[LineSource] = []
-        problems = [problem for source in sources if (problem := _unreadable(source))]
+        problems = [problem for source in sources if (problem := _find_source_problem(source))]
         if problems:
             raise BadInput("\n".join(problems))
 
     def line_sources(self) -> Iterator[LineSource]:
-        """Yield the source of each line, in order. Read a line's source after its result."""
+        """Yield the source of each line, in order. Call this for a line after its result."""
         index = 0
         while True:
             if index == len(self._line_sources):
                 return
             yield self._line_sources[index]
             index += 1
-            if index >= 5000:  # or the sources of reported lines would fill the memory
+            if index >= 5000:  # otherwise, the sources of reported lines would fill the memory
                 del self._line_sources[:index]
                 index = 0
 
@@ -195,9 +195,9 @@ class LineReader:
                 self._line_sources.append(LineSource(source, 0))
                 yield source
             else:
-                yield from self._file(Path(source))
+                yield from self._read_file(Path(source))
 
-    def _file(self, path: Path) -> Iterator[str]:
+    def _read_file(self, path: Path) -> Iterator[str]:
         try:
             with path.open("rb") as file:
                 size = path.stat().st_size if path.is_file() else None
@@ -207,21 +207,21 @@ class LineReader:
 
     def _read(self, file: IO[bytes], name: str, size: int | None) -> Iterator[str]:
         task = self._progress.add_task(name, total=size)
-        unreported_bytes = 0
-        for number, raw in enumerate(_raw_lines(file), 1):
-            unreported_bytes += len(raw)
-            if unreported_bytes > 65_536:
-                self._progress.advance(task, unreported_bytes)
-                unreported_bytes = 0
+        bytes_to_report = 0
+        for number, raw in enumerate(_read_raw_lines(file), 1):
+            bytes_to_report += len(raw)
+            if bytes_to_report > 65_536:
+                self._progress.advance(task, bytes_to_report)
+                bytes_to_report = 0
             line = raw.removeprefix(BOM_UTF8).strip() if number == 1 else raw.strip()
             if line and not line.startswith(b"#"):
                 text, reason = _decode_line(line)
                 self._line_sources.append(LineSource(name, number, reason))
                 yield text
-        self._progress.advance(task, unreported_bytes)
+        self._progress.advance(task, bytes_to_report)
 
 
-def _unreadable(source: str) -> str | None:
+def _find_source_problem(source: str) -> str | None:
     path = Path(source)
     if not source.strip():
         return "a SOURCE is empty; pass a URL, a file, or - for standard input"
@@ -234,7 +234,7 @@ def _unreadable(source: str) -> str | None:
     return None if os.access(path, os.R_OK) else f"{source} cannot be read; check its permissions"
 
 
-def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
+def _read_raw_lines(file: IO[bytes]) -> Iterator[bytes]:
     while line := file.readline(MAX_LINE_BYTES):
         yield line
         while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
@@ -243,9 +243,9 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _decode_line(line: bytes) -> tuple[str, str | None]:
     """
-    Return the line as a string, and why it cannot be a URL, or None.
+    Return the line as a string, and the reason why it cannot be a URL, or None.
 
-    If there is a reason, the string is an invalid URL. Only UTF-8 is decoded, because guessing
+    If there is a reason, the string is not a valid URL. Only UTF-8 is decoded, because guessing
     another encoding could result in a different URL.
     """
     if len(line) >= MAX_LINE_BYTES - 2:
@@ -258,7 +258,7 @@ def _decode_line(line: bytes) -> tuple[str, str | None]:
         return INVALID_PREFIX + line.decode("latin-1"), "is not UTF-8"
 
 
-def _bar(console: Console) -> Progress:
+def _progress_bar(console: Console) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     return Progress(
         *columns,

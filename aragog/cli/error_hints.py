@@ -19,9 +19,9 @@ from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
 
 
-def remedy(error: Exception) -> str | None:
+def error_hint(error: Exception) -> str | None:
     """
-    Return a line with the setting, its value and the next step, or None if the error has
+    Return a line with the setting, its value and the next step, or None if the error message has
     them.
     """
     if not isinstance(error, TRANSIENT) or isinstance(
@@ -36,7 +36,7 @@ def remedy(error: Exception) -> str | None:
         return _store_hint(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` checks every part"
-    if _is_full(error):
+    if _is_full_redis(error):
         return _full_redis_hint(settings)
     if settings.private_redis and running_pid(settings.data_dir.absolute() / "run") is not None:
         return (
@@ -54,7 +54,7 @@ def remedy(error: Exception) -> str | None:
     )
 
 
-def _is_full(error: Exception) -> bool:
+def _is_full_redis(error: Exception) -> bool:
     """True if the error or its cause comes from a Redis server that has reached its `maxmemory`."""
     if "redis" not in sys.modules:
         return isinstance(error, BrokerFull)
@@ -64,7 +64,7 @@ def _is_full(error: Exception) -> bool:
 
 
 def _full_redis_hint(settings: Settings) -> str | None:
-    """Return the hint for a full private server. Other servers' errors have their own hints."""
+    """Return the hint for a full private Redis. The errors of other servers contain hints."""
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "

@@ -14,7 +14,7 @@ UNUSABLE = 2
 WAITING = 3
 """URLs are still waiting, so there is no result yet."""
 BAD_LINES = 4
-"""Some of the input was unusable; the rest was processed."""
+"""Some lines of the input were unusable; the others were processed."""
 ABSENT = 5
 """There is no such page, or the URL may not be fetched."""
 INTERRUPTED = 130

@@ -54,7 +54,7 @@ def status(*, as_json: bool) -> None:
     settings = command_settings()
     with Aragog(settings) as client:
         counts = {"in_flight": client.in_flight(), **client.counters()}
-    freshness_by_type = _freshness(settings)
+    freshness_by_type = _read_freshness(settings)
     waits = _wait_counts(settings)
     if as_json:
         by_type = {
@@ -75,7 +75,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _wait_counts(settings: Settings) -> dict[str, int]:
-    """Return what URLs are waiting for, estimated from a sample; empty without pinlater."""
+    """Count what URLs are waiting for, estimated from a sample. Empty without pinlater."""
     try:
         with closing(components(settings)) as opened:
             return waiting_counts(opened)
@@ -83,8 +83,8 @@ def _wait_counts(settings: Settings) -> dict[str, int]:
         return {}
 
 
-def _freshness(settings: Settings) -> dict[str, Freshness]:
-    """Return freshness by page type, estimated from a sample; empty if there is no store yet."""
+def _read_freshness(settings: Settings) -> dict[str, Freshness]:
+    """Return freshness by page type, estimated from a sample. Empty if there is no store yet."""
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return {}
     with closing(url_store(settings)) as store:

@@ -38,9 +38,9 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
-POLL_S = 0.5
-RETRY_S = 2.0
-_ASYNCHRONOUS = "once a worker has read the message"
+POLL_INTERVAL_S = 0.5
+RETRY_DELAY_S = 2.0
+_TAKES_EFFECT_LATER = "once a worker has read the message"
 
 
 @click.command()
@@ -52,7 +52,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER until `unwatch`. This fetches nothing immediately."""
     with Aragog() as client:
         client.watch(url, owner)
-    note(f"{len(url)} watched for {owner}, {_ASYNCHRONOUS}")
+    note(f"{len(url)} watched for {owner}, {_TAKES_EFFECT_LATER}")
 
 
 @click.command()
@@ -62,7 +62,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL without watches is no longer refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
-    note(f"{len(url)} no longer watched for {owner}, {_ASYNCHRONOUS}")
+    note(f"{len(url)} no longer watched for {owner}, {_TAKES_EFFECT_LATER}")
 
 
 @click.command()
@@ -93,7 +93,7 @@ def changes(
     selection = {"owner": owner, "host": host, "purpose": purpose, "items": items, "key": key}
     with store() as opened:
         if to is not None:
-            with closing(_receiver(to)) as receiver:
+            with closing(_open_receiver(to)) as receiver:
                 _send_changes(opened, receiver, cursor, selection, follow=follow)
             return
         for page in _change_pages(opened, cursor, selection, follow=follow):
@@ -105,7 +105,7 @@ def changes(
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
-    """Yield pages of the feed after a cursor. With `follow`, they never end and may be empty."""
+    """Yield the feed's pages after a cursor. With `follow`, this never ends; pages may be empty."""
     position = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = call_operation(
@@ -117,12 +117,12 @@ def _change_pages(
         if page.cursor == position:
             if not follow:
                 return
-            time.sleep(POLL_S)
+            time.sleep(POLL_INTERVAL_S)
         position = page.cursor
 
 
-def _receiver(address: str) -> ChangeReceiver:
-    """Return the address's receiver, from the add-on for its scheme."""
+def _open_receiver(address: str) -> ChangeReceiver:
+    """Open the receiver at an address. The add-on for the address's scheme provides it."""
     schemes = addons.sends_changes()
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:
@@ -141,10 +141,10 @@ def _send_changes(
     follow: bool,
 ) -> None:
     """
-    Send changes. The receiver stores the last change's cursor.
+    Send changes. The receiver stores the cursor of the last one.
 
     If the command is killed and restarted, it sends some changes again and skips none. If the
-    receiver does not respond, it retries with `follow` and fails otherwise.
+    receiver does not respond, the command retries with `follow`, and fails without it.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
@@ -157,7 +157,7 @@ def _send_changes(
                 if not follow:
                     raise
                 echo(one_line(f"{error}; retrying"), err=True)
-                time.sleep(RETRY_S)
+                time.sleep(RETRY_DELAY_S)
         count += len(page.changes)
     note(f"{count:,} changes sent")
 
@@ -209,7 +209,7 @@ def add_webhook(
 
 
 def warn_if_undeliverable(url: str) -> None:
-    """Warn if a webhook's URL shows that the SSRF filter will refuse it."""
+    """Warn if the SSRF filter will refuse a webhook because of its URL."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     if reason := receivers.vet_url(url):
@@ -309,7 +309,7 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """
-    Yield what the domain's crawl budget means for a page, if more URLs are due than it
+    Yield what the domain's crawl budget means for a page, if more URLs are due than the budget
     allows.
     """
     names = {registered_domain(url), host(url)}

@@ -61,7 +61,7 @@ def new(file: Path | None) -> None:
     An existing file is never replaced.
     """
     settings = command_settings().identity
-    path = _path(file, settings)
+    path = _key_file(file, settings)
     key = new_key(int(time.time()))
     write_keys(path, [key], overwrite=False)
     echo(f"{path} contains the key {key.thumbprint}")
@@ -87,17 +87,17 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     Cache-Control allows. Use --now if somebody else knows the old key: sites refuse requests until
     they have read the new directory. Running workers notice the new file within 30 s.
     """
-    path = _path(file, command_settings().identity)
+    path = _key_file(file, command_settings().identity)
     now_s = int(time.time())
     overlap_s = 0 if now else overlap
     keys = rotate_keys(read_keys(path), new_key(now_s + overlap_s), now_s, overlap_s)
     write_keys(path, keys, overwrite=True)
-    successor = keys[-1]
+    new_signing_key = keys[-1]
     if now:
-        echo(f"{successor.thumbprint} signs from now on; publish it at once")
+        echo(f"{new_signing_key.thumbprint} signs from now on; publish it at once")
     else:
         wait = format_duration(overlap_s * 1000)
-        echo(f"{successor.thumbprint} signs in {wait}; publish it before then")
+        echo(f"{new_signing_key.thumbprint} signs in {wait}; publish it before then")
 
 
 @identity.command("show")
@@ -105,15 +105,17 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
 @as_json
 def show(file: Path | None, *, as_json: bool) -> None:
     """Show the public keys of FILE (default: identity.key) and their times."""
-    keys = read_keys(_path(file, command_settings().identity))
+    keys = read_keys(_key_file(file, command_settings().identity))
     now_s = time.time()
-    rows = [{"state": _state(key, keys, now_s)} | key.public_jwk() for key in keys]
+    rows = [{"state": _key_state(key, keys, now_s)} | key.public_jwk() for key in keys]
     if as_json:
         echo_json(rows, indent=True)
         return
     table = Table("key", "state", "signs from", "published until")
     for row in rows:
-        table.add_row(row["kid"], row["state"], _time(row["nbf"]), _time(row.get("exp")))
+        table.add_row(
+            row["kid"], row["state"], _format_time(row["nbf"]), _format_time(row.get("exp"))
+        )
     print_table(table)
 
 
@@ -130,7 +132,7 @@ def files(folder: Path) -> None:
     if not settings.identity.agent:
         raise ConfigError("identity.agent: is not set; set it to the URL of your public keys")
     published = published_files(
-        settings, read_keys(_path(None, settings.identity)), int(time.time())
+        settings, read_keys(_key_file(None, settings.identity)), int(time.time())
     )
     for file in published:
         path = folder.joinpath(*file.path.split("/"))
@@ -141,7 +143,7 @@ def files(folder: Path) -> None:
     echo(f"{folder / 'nginx.conf'}: include it in the server block of {settings.identity.agent}")
 
 
-def _path(file: Path | None, settings: IdentitySettings) -> Path:
+def _key_file(file: Path | None, settings: IdentitySettings) -> Path:
     """
     Return the key file to use.
 
@@ -154,7 +156,7 @@ def _path(file: Path | None, settings: IdentitySettings) -> Path:
     return path
 
 
-def _state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
+def _key_state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
     if key not in published_keys(keys, now_s):
         return "over"
     if key.from_s > now_s:
@@ -162,7 +164,7 @@ def _state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
     return "signs" if key == signing_key(keys, now_s) else "retired"
 
 
-def _time(at_s: Any) -> str:
+def _format_time(at_s: Any) -> str:
     if at_s is None:
         return "replaced"
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")

@@ -11,7 +11,7 @@ import click
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is defined, and its first help line."""
+    """The location of a command, and the first line of its help."""
 
     module: str
     attribute: str
@@ -37,22 +37,24 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """See click."""
-        lazy = self.lazy_commands.get(cmd_name)
-        if lazy is None:
+        lazy_command = self.lazy_commands.get(cmd_name)
+        if lazy_command is None:
             return super().get_command(ctx, cmd_name)
-        command = getattr(import_module(lazy.module), lazy.attribute)
+        command = getattr(import_module(lazy_command.module), lazy_command.attribute)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a click command")
+            raise TypeError(
+                f"{lazy_command.module}.{lazy_command.attribute} is not a click command"
+            )
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does, but suggest lazy commands too."""
+        """Resolve as click does, but also suggest lazy commands."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            meant = get_close_matches(name, self.list_commands(ctx), 1)
-            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            similar_names = get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f" Did you mean {similar_names[0]!r}?" if similar_names else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
@@ -64,6 +66,10 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, self._short_help(ctx, name, limit)) for name in names])
 
     def _short_help(self, ctx: click.Context, name: str, limit: int) -> str:
-        lazy = self.lazy_commands.get(name)
-        command = click.Command(name, help=lazy.summary) if lazy else self.get_command(ctx, name)
+        lazy_command = self.lazy_commands.get(name)
+        command = (
+            click.Command(name, help=lazy_command.summary)
+            if lazy_command
+            else self.get_command(ctx, name)
+        )
         return command.get_short_help_str(limit) if command else ""

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 from rich.table import Table
 
-from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
+from aragog.bootstrap.redis_services import connect_overrides, limiter, limiter_ring
 from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, echo_json, note, print_table
@@ -37,7 +37,7 @@ def limiter_command() -> None:
 
 
 @contextmanager
-def _ring() -> Iterator[LimiterRing]:
+def _open_ring() -> Iterator[LimiterRing]:
     ring = limiter_ring(command_settings(), note)
     try:
         yield ring
@@ -49,7 +49,7 @@ def _ring() -> Iterator[LimiterRing]:
 @as_json
 def list_nodes(*, as_json: bool) -> None:
     """List the nodes, their share of the domains, and whether domains are moving."""
-    with _ring() as ring:
+    with _open_ring() as ring:
         report = ring.report()
     if as_json:
         echo_json(asdict(report))
@@ -81,23 +81,26 @@ def _summary(report: RingReport) -> str:
 def show(domain: str, *, as_json: bool) -> None:
     """Show which node is responsible for DOMAIN."""
     settings = command_settings()
-    names = limiter(settings.resolved(), overrides_of(settings))
+    names = limiter(settings.resolved(), connect_overrides(settings))
     key = names.key_for(f"http://{domain}/")
     names.close()
-    with _ring() as ring:
-        domain_place = ring.locate(key)
+    with _open_ring() as ring:
+        location = ring.locate(key)
     if as_json:
-        echo_json({"domain": key, "node": domain_place.node, "before": domain_place.before})
+        echo_json({"domain": key, "node": location.node, "before": location.before})
         return
-    former = [node for node in domain_place.before if node != domain_place.node]
-    echo(f"{key}: {domain_place.node}" + (f", moving from {', '.join(former)}" if former else ""))
+    former_nodes = [node for node in location.before if node != location.node]
+    echo(
+        f"{key}: {location.node}"
+        + (f", moving from {', '.join(former_nodes)}" if former_nodes else "")
+    )
 
 
 @limiter_command.command()
 @click.argument("node", type=RedisUrl())
 def add(node: str) -> None:
     """Add NODE, a Redis URL; its share of the domains moves to it."""
-    with _ring() as ring:
+    with _open_ring() as ring:
         ring.add(node)
     note(f"{node}: responsible for its share of the domains")
 
@@ -106,7 +109,7 @@ def add(node: str) -> None:
 @NODE
 def drain(node: str) -> None:
     """Move all domains of NODE to the other nodes; it stays in the list."""
-    with _ring() as ring:
+    with _open_ring() as ring:
         ring.drain(node)
     note(f"{node}: responsible for no domain")
 
@@ -120,7 +123,7 @@ def drain(node: str) -> None:
 )
 def remove(node: str, *, lost: bool) -> None:
     """Drain NODE and remove it from the list."""
-    with _ring() as ring:
+    with _open_ring() as ring:
         ring.remove(node, lost=lost)
     note(f"{node}: removed; it may be stopped")
 
@@ -128,6 +131,6 @@ def remove(node: str, *, lost: bool) -> None:
 @limiter_command.command()
 def finish() -> None:
     """Resume a change that was interrupted."""
-    with _ring() as ring:
+    with _open_ring() as ring:
         ring.finish()
         echo(_summary(ring.report()))

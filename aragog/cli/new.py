@@ -35,10 +35,10 @@ from richpins.items import find, kind_of
 from urlspelling import normalize
 from urlspelling.domain import host
 
-SETTINGS, URLS = "aragog.toml", "urls.txt"
+SETTINGS_FILE, URLS_FILE = "aragog.toml", "urls.txt"
 MAX_EXAMPLES = 10
-MAX_CHARS = 60
-MAX_EMBEDDED = 12
+MAX_CELL_CHARS = 60
+MAX_EMBEDDED_SHOWN = 12
 
 
 @click.command()
@@ -64,7 +64,7 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     """
     if len(urls) > MAX_EXAMPLES:
         raise click.UsageError(f"at most {MAX_EXAMPLES} examples, got {len(urls)}")
-    if existing := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
+    if existing := [name for name in (SETTINGS_FILE, URLS_FILE) if (into / name).exists()]:
         raise ConfigError(
             f"{into / existing[0]}: already exists; choose another folder with --into"
         )
@@ -73,7 +73,7 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
         settings = replace(settings, fetch=replace(settings.fetch, user_agent=agent))
     examples = list(dict.fromkeys(map(normalize, urls)))
     _check_site(examples)
-    pages = list(_pages(examples, settings))
+    pages = list(_fetch_pages(examples, settings))
     _check_site([page.url for page in pages])  # check again: redirects may lead to other hosts
     guess = guess_rules(pages)
     if not guess.kinds:
@@ -82,9 +82,9 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
             "on each",
             err=True,
         )
-    _write(into, guess, pages, settings)
-    _show(guess, pages)
-    note(f"wrote {into / SETTINGS} and {into / URLS}; next:")
+    _write_files(into, guess, pages, settings)
+    _print_guess(guess, pages)
+    note(f"wrote {into / SETTINGS_FILE} and {into / URLS_FILE}; next:")
     if into != Path():
         note(f"  cd {quote(str(into))}")
     note(f"  aragog try {quote(pages[0].url)} --html page.html")
@@ -98,8 +98,8 @@ def _check_site(urls: Sequence[str]) -> None:
         raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs on a single host")
 
 
-def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
-    """Yield the parsed pages; exits with 5 if a fetch fails."""
+def _fetch_pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
+    """Yield the parsed pages. Exits with 5 if a fetch fails."""
     for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
         if not isinstance(outcome, Fetched):
             reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
@@ -113,36 +113,36 @@ def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
         )
 
 
-def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settings) -> None:
+def _write_files(into: Path, guess: Guess, pages: Sequence[Document], settings: Settings) -> None:
     text = settings_text(guess, host(pages[0].url), settings.fetch.user_agent)
     try:
         into.mkdir(parents=True, exist_ok=True)
-        (into / SETTINGS).write_text(text)
-        (into / URLS).write_text("".join(f"{page.url}\n" for page in pages))
+        (into / SETTINGS_FILE).write_text(text)
+        (into / URLS_FILE).write_text("".join(f"{page.url}\n" for page in pages))
     except OSError as error:
         raise ConfigError(f"{into}: cannot be written: {error.strerror}") from error
 
 
-def _show(guess: Guess, pages: Sequence[Document]) -> None:
+def _print_guess(guess: Guess, pages: Sequence[Document]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     table.add_column(style="dim")
     for kind in guess.kinds:
-        for row in _rows(kind, pages):
-            table.add_row(*(Text(printable(to_one_line(cell, MAX_CHARS))) for cell in row))
-    for name, syntax in list(guess.embedded.items())[:MAX_EMBEDDED]:
+        for row in _table_rows(kind, pages):
+            table.add_row(*(Text(printable(to_one_line(cell, MAX_CELL_CHARS))) for cell in row))
+    for name, syntax in list(guess.embedded.items())[:MAX_EMBEDDED_SHOWN]:
         table.add_row(Text(name), Text("found without a rule"), Text(syntax))
     print_table(table)
 
 
-def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
+def _table_rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
     yield kind.name, pluralize(kind.items, "item"), str(kind.table.get("each", "the page"))
     compiled = kind_of(kind.name, kind.table)
     first = next(item for page in pages for item in find(compiled, page).items)
     for name, rule in kind.table["fields"].items():
         selector = rule if isinstance(rule, str) else rule["select"]
-        yield f"  {name}", _text(first.values.get(name)), selector
+        yield f"  {name}", _to_text(first.values.get(name)), selector
 
 
 def _output_args(guess: Guess) -> str:
@@ -151,5 +151,5 @@ def _output_args(guess: Guess) -> str:
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -29,22 +29,22 @@ class OneLineErrors(LazyGroup):
         """Run a command and exit; see click."""
         _open_standard_streams()
         try:
-            status = self._status(*arguments, **options)
+            status = self._run_command(*arguments, **options)
             sys.stdout.flush()
         except OSError as error:
-            status = _report_os_error(error)
+            status = _print_os_error(error)
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> None:
-        """Discard the return value, because click may use it as an exit status."""
+        """Discard the return value, because click might use it as an exit status."""
         super().invoke(ctx)
 
-    def _status(self, *arguments: Any, **options: Any) -> int | str | None:
+    def _run_command(self, *arguments: Any, **options: Any) -> int | str | None:
         stdout = sys.stdout
         try:
             status = super().main(*arguments, **options | {"standalone_mode": False})
         except click.ClickException as error:
-            _show(error)
+            _print_usage_error(error)
             return error.exit_code
         except click.Abort as error:
             if not isinstance(error.__context__, EOFError):
@@ -54,7 +54,7 @@ class OneLineErrors(LazyGroup):
             )
             return FAILED
         except ALL as error:
-            _report(error)
+            _print_known_error(error)
             return _exit_code(error)
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
@@ -73,7 +73,7 @@ def _exit_code(error: Exception) -> int:
     return UNUSABLE if isinstance(error, BAD_INPUT) else FAILED
 
 
-def _show(error: click.ClickException) -> None:
+def _print_usage_error(error: click.ClickException) -> None:
     """Print a usage error like other errors, after click's usage line."""
     from aragog.cli.terminal import echo  # noqa: PLC0415
 
@@ -83,19 +83,19 @@ def _show(error: click.ClickException) -> None:
     _print_error(error.format_message())
 
 
-def _report(error: Exception) -> None:
+def _print_known_error(error: Exception) -> None:
     # Imported here, because successful commands need neither.
-    from aragog.cli.error_hints import remedy  # noqa: PLC0415
+    from aragog.cli.error_hints import error_hint  # noqa: PLC0415
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
     if verbosity.verbose:
         traceback.print_exception(error)
-    for line in (*str(error).splitlines(), remedy(error)):
+    for line in (*str(error).splitlines(), error_hint(error)):
         if line:
             _print_error(line)
 
 
-def _report_os_error(error: OSError) -> int:
+def _print_os_error(error: OSError) -> int:
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
     is_closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
@@ -132,7 +132,7 @@ def _is_closed(stdout: TextIO) -> bool:
 
 
 def _discard_output() -> None:
-    """Discard unwritten output, which Python would try to write again on exit."""
+    """Discard unwritten output, because Python would try to write it again on exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,8 +1,8 @@
 """
 Fetch single pages for `aragog try` and `aragog new`, even without a running crawler.
 
-As in every fetch, robots.txt and the SSRF filter apply, and requests to a host are spaced out.
-These requests do not count toward a running crawler's rate limits.
+As for every fetch, robots.txt and the SSRF filter apply, and there is a pause between requests to a
+host. These requests do not count toward a running crawler's rate limits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
         gate = _RobotsGate(robots, settings)
         for url in urls:
             check_user_agent(settings.fetch, url)
-            if reason := gate.refusal(url):
+            if reason := gate.refusal_reason(url):
                 raise NotAllowed(f"{url}: robots.txt: {reason}")
             yield fetcher.fetch(url, gate=gate)
 
@@ -78,16 +78,16 @@ class _RobotsGate(_IntervalGate):
         self._agent = named_agent(settings.fetch)
         self._rules: dict[str, RobotsRules] = {}
 
-    def refusal(self, url: str) -> str | None:
+    def refusal_reason(self, url: str) -> str | None:
         """Return why robots.txt forbids a URL, or None if it is allowed."""
-        rules = self._rules_for(origin(url))
+        rules = self._get_rules(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
-    def admit(self, url: str, given: str) -> Admission:
-        reason = self.refusal(url) or self.refusal(given)
+    def admit(self, url: str, given_url: str) -> Admission:
+        reason = self.refusal_reason(url) or self.refusal_reason(given_url)
         return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
-    def _rules_for(self, origin_url: str) -> RobotsRules:
+    def _get_rules(self, origin_url: str) -> RobotsRules:
         if origin_url not in self._rules:
             outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
@@ -96,7 +96,7 @@ class _RobotsGate(_IntervalGate):
 
 
 class _RobotsFileGate(OpenGate):
-    """The gate for fetching a robots.txt file itself. It allows any redirect."""
+    """The gate for fetching robots.txt files. It allows any redirect."""
 
     def __init__(self, interval_gate: _IntervalGate) -> None:
         self._interval_gate = interval_gate

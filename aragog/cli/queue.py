@@ -16,7 +16,7 @@ from pinlater.models import JobInfo
 
 
 class QueueOptions:
-    """The broker in the settings. They are read on use."""
+    """The broker in the settings. The settings are read when they are needed."""
 
     @property
     def _broker(self) -> BrokerSettings:

@@ -33,7 +33,7 @@ from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
 # Number of URLs per message or local batch.
-BATCH = 25
+BATCH_SIZE = 25
 
 
 @click.command()
@@ -64,7 +64,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     rules = rules_versions(settings.pipeline.extractors, settings.extract)
     with (
         closing(url_store(settings)) as opened,
-        _bar() as progress,
+        _progress_bar() as progress,
         _batch_runner(tasks=tasks) as process,
     ):
         parts = [WALK, texts, rules.whole, "all" if everything else "", host]
@@ -74,17 +74,19 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
         current = Versions(texts, rules)
         for part in walk(opened, cursor, current, host=host, everything=everything):
             urls = part.urls
-            batches = [urls[start : start + BATCH] for start in range(0, len(urls), BATCH)]
+            batches = [
+                urls[start : start + BATCH_SIZE] for start in range(0, len(urls), BATCH_SIZE)
+            ]
             for batch_counts in process(batches):
                 counts += batch_counts
             opened.maintenance.set_bookmark(name, part.cursor)
             done = None if host else part.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
-    texts_by_result = (f"{number} {name}" for name, number in sorted(_labeled(counts).items()))
-    note(", ".join(texts_by_result) or "nothing to extract again")
+    result_texts = (f"{number} {name}" for name, number in sorted(_rename_results(counts).items()))
+    note(", ".join(result_texts) or "nothing to extract again")
 
 
-def _labeled(counts: Counter[str]) -> dict[str, int]:
+def _rename_results(counts: Counter[str]) -> dict[str, int]:
     names = {"changed": "changed", "read": "unchanged", "content": "without content"}
     return {names.get(name, name): number for name, number in counts.items()}
 
@@ -97,22 +99,24 @@ def _batch_runner(
         with Aragog() as client:
             yield partial(_send, client)
         return
-    with _processes(os.cpu_count() or 1) as read:
+    with _process_pool(os.cpu_count() or 1) as read:
         yield read
 
 
 @contextmanager
-def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
+def _process_pool(
+    count: int,
+) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
     with get_context("spawn").Pool(count) as pool:
-        yield partial(pool.imap_unordered, _process_here)
+        yield partial(pool.imap_unordered, _reextract_here)
 
 
 def reextract_pages(urls: Sequence[str]) -> Counter[str]:
-    """Extract the fields of stored pages again in local processes; returns counts by result."""
-    batches = [tuple(urls[start : start + BATCH]) for start in range(0, len(urls), BATCH)]
+    """Extract the fields of stored pages again, in local processes. Returns counts by result."""
+    batches = [tuple(urls[start : start + BATCH_SIZE]) for start in range(0, len(urls), BATCH_SIZE)]
     counts: Counter[str] = Counter()
     if batches:
-        with _processes(min(len(batches), os.cpu_count() or 1)) as read:
+        with _process_pool(min(len(batches), os.cpu_count() or 1)) as read:
             for batch_counts in read(batches):
                 counts += batch_counts
     return counts
@@ -127,7 +131,7 @@ def _send(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[st
 _process_store: list[tuple[UrlStore, Settings]] = []
 
 
-def _process_here(urls: tuple[str, ...]) -> Counter[str]:
+def _reextract_here(urls: tuple[str, ...]) -> Counter[str]:
     if not _process_store:
         settings = command_settings()
         _process_store.append((url_store(settings), settings))
@@ -142,6 +146,6 @@ def _process_here(urls: tuple[str, ...]) -> Counter[str]:
     )
 
 
-def _bar() -> Progress:
+def _progress_bar() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     return progress_display(*columns, TimeRemainingColumn())

@@ -12,7 +12,7 @@ from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone.append_only_files import AppendOnlyFiles
 
-_QUESTION = (
+_SET_ASIDE_QUESTION = (
     "Redis will start empty: queued URLs, rates and robots.txt rules are lost; "
     "stored pages and their refreshes are not. Continue?"
 )
@@ -36,7 +36,7 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
         if not files.folder.is_dir() and not files.are_lost():
             raise ConfigError(f"data_dir: there is no {files.folder}")
         if not yes:
-            click.confirm(_QUESTION, abort=True)
+            click.confirm(_SET_ASIDE_QUESTION, abort=True)
         backup = files.set_aside()
         echo(f"the files are in {backup}; Redis starts empty" if backup else "Redis starts empty")
         return

@@ -30,10 +30,10 @@ from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.transfer.rows import EXTENSIONS
 
-SERVERS_AFTER_S = 10.0
+SERVER_START_DELAY_S = 10.0
 """
-If a run also stops the crawler at its end, it starts Flower and the API only after this time. They
-take a second of CPU time, which would delay the first pages.
+If a run stops the crawler at its end, it starts Flower and the API only after this time. Starting
+them takes a second of CPU time, which would delay the first pages.
 """
 
 
@@ -128,7 +128,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
     Crawl the demo sites with separate settings, and with free ports if necessary.
 
-    Some of the demo's URLs are meant to be refused or to fail.
+    Some of the demo's URLs are refused or fail on purpose.
 
     Raises:
         ConfigError: aragog is already running in the data folder.
@@ -171,7 +171,7 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
             system.check(settings, ports=False)
         frontends = system.FRONTENDS if keep else ("beat",)
         with running(settings, console, frontends=frontends) as supervisor:
-            start_servers_at_s = math.inf if keep else time.monotonic() + SERVERS_AFTER_S
+            start_servers_at_s = math.inf if keep else time.monotonic() + SERVER_START_DELAY_S
 
             def tick() -> bool:
                 nonlocal start_servers_at_s

@@ -2,11 +2,11 @@
 Report the pages that `aragog run --refresh` found to be new, changed or gone.
 
 It first enqueues stored pages that no page links to any more, because only a fetch can show that
-they are gone. Then it reports all pages that changed after the crawl's `told_ms`, the time of the
-last report.
+they are gone. Then it reports all pages that changed since the last report, whose time is the
+crawl's `told_ms`.
 
-A run advances that time after its report. If it is killed before, the next run reports both runs'
-changes.
+A run updates that time after its report. If the run is killed before, the next run reports the
+changes of both runs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class RunChanges:
     The changes of a run's crawl.
 
     Args:
-        settings: the running aragog's settings.
-        store: contains the crawl's pages.
-        record: the crawl's record, after the run has started.
+        settings: the settings of the running aragog.
+        store: the store with the crawl's pages.
+        record: the crawl's record, read after the run has started.
     """
 
     def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
@@ -68,10 +68,10 @@ class RunChanges:
         priority: int,
     ) -> int:
         """
-        Enqueue the crawl's pages that the run has not reached; returns their number.
+        Enqueue the crawl's pages that the run has not reached, and return their number.
 
-        Call this when all URLs that the run reaches through links are done. It is idempotent. Pages
-        that aragog no longer retries are skipped.
+        Call this when all URLs that the run reaches through links are done. Idempotent. Pages that
+        aragog no longer retries are skipped.
         """
         urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0
@@ -92,8 +92,8 @@ class RunChanges:
 
     def finish(self) -> None:
         """
-        Record the time up to which changes were reported: the last `report`'s, or else the current
-        time.
+        Record the time up to which changes were reported: the time of the last `report`, or else
+        the current time.
         """
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
@@ -109,12 +109,12 @@ class RunChanges:
         self._until_ms = self._now_ms()
         counts: Counter[PageNews] = Counter()
         urls_by_kind: dict[PageNews, list[str]] = {news: [] for news in PRINTED_KINDS}
-        pages = _count(self._pages(), counts, urls_by_kind)
+        pages = _count_pages(self._pages(), counts, urls_by_kind)
         if file is None:
             for _ in pages:
                 pass
         else:
-            _write(file, pages)
+            _write_changes(file, pages)
         for news, urls in urls_by_kind.items():
             for url in sorted(urls):
                 note(one_line(f"{news}: {url}"), err=True)
@@ -135,7 +135,7 @@ def _needs_fetch(page: CrawlPage, tracker: RunTracker) -> bool:
     return not is_enqueued and not page.is_given_up
 
 
-def _count(
+def _count_pages(
     pages: Iterable[CrawlPage], counts: Counter[PageNews], urls_by_kind: dict[PageNews, list[str]]
 ) -> Iterator[CrawlPage]:
     for page in pages:
@@ -145,16 +145,16 @@ def _count(
         yield page
 
 
-def _write(file: Path, pages: Iterable[CrawlPage]) -> None:
+def _write_changes(file: Path, pages: Iterable[CrawlPage]) -> None:
     """Write a JSON line for each changed page to a temporary file, then rename the file."""
-    part = file.with_name(f".{os.getpid()}-{file.name}")
+    temporary_file = file.with_name(f".{os.getpid()}-{file.name}")
     try:
-        with part.open("wb") as lines:
+        with temporary_file.open("wb") as lines:
             for page in pages:
                 if page.news not in _UNCHANGED_KINDS:
                     lines.write(orjson.dumps({"url": page.url, "kind": page.news}) + b"\n")
-        part.replace(file)
+        temporary_file.replace(file)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)

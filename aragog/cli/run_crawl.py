@@ -81,7 +81,7 @@ class Crawl:
 
     def run(self, tick: Callable[[], bool]) -> RunResult:
         """
-        Crawl until all URLs are done or `tick`, which is called often, returns False.
+        Crawl until all URLs are done or `tick` returns False. `tick` is called often.
 
         Raises:
             ConfigError: the settings do not permit fetching one of the URLs.
@@ -95,33 +95,33 @@ class Crawl:
             )
             with closing(tracker), Aragog(self.settings) as client:
                 changes = RunChanges(self.settings, store, record)
-                first, lines, enqueued_all = self._enqueue(client, tracker, tick)
+                first_urls, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 enqueue_again = partial(self._enqueue_again, client, tracker)
-                causes = self._causes(tracker)
+                count_causes = self._cause_counter(tracker)
                 watch_run = partial(
                     watch,
                     tracker,
                     enqueue_again,
                     self.console,
                     self._wrap_tick(store, tick),
-                    causes,
+                    count_causes,
                 )
                 snapshot = watch_run()
                 if enqueued_all and self._enqueue_unlinked(changes, client, tracker, tick):
-                    snapshot = watch_run(before_s=snapshot.elapsed_s)
+                    snapshot = watch_run(earlier_s=snapshot.elapsed_s)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
             summary_text = output.write(store) if output else ""
             if summary_text:
                 self.console.print(summary_text, highlight=False, soft_wrap=True)
-            self._report(store, tracker, first)
+            self._report(store, tracker, first_urls)
             finished = enqueued_all and tracker.is_done
             if finished and self.options.reports_changes:
                 changes.report(self.options.changes)
             if finished:
                 changes.finish()
-            if last := completeness(output, tracker) if output else files_text(tracker):
-                note(last, err=True)
+            if closing_note := completeness(output, tracker) if output else files_text(tracker):
+                note(closing_note, err=True)
         return RunResult(finished, lines)
 
     def _enqueue_unlinked(
@@ -133,7 +133,7 @@ class Crawl:
         return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _wrap_tick(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """Make `tick` continue to extract stored pages' texts too."""
+        """Return a `tick` that also continues to extract the texts of stored pages."""
         output = self.options.output
 
         def tick_and_start_texts() -> bool:
@@ -155,18 +155,18 @@ class Crawl:
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
         """
-        Enqueue the lines. Returns some URLs, counts by status, and True if all lines were
+        Enqueue the lines. Returns some of their URLs, counts by status, and True if all lines were
         sent.
         """
         by_status: Counter[EnqueueStatus] = Counter()
-        first: list[str] = []
+        first_urls: list[str] = []
         is_complete = False
-        results = zip(self._results(client, tracker, tick), self.line_sources, strict=False)
+        results = zip(self._send_lines(client, tracker, tick), self.line_sources, strict=False)
         for number, (result, source) in enumerate(results, 1):
             by_status[result.status] += 1
             self._track(result, source, tracker, shown=by_status[result.status])
-            if result.url and len(first) < MAX_CANDIDATES:
-                first.append(result.url)
+            if result.url and len(first_urls) < MAX_CANDIDATES:
+                first_urls.append(result.url)
             if number % CHUNK == 0 and not tick():
                 text = f"stopped after {number} URLs of the list; the rest was not enqueued"
                 warn(self.console, text)
@@ -174,9 +174,9 @@ class Crawl:
         else:
             is_complete = True
         self.console.print(summary(by_status), highlight=False)
-        return first, by_status, is_complete
+        return first_urls, by_status, is_complete
 
-    def _results(
+    def _send_lines(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
         return client.enqueue_all(
@@ -188,7 +188,7 @@ class Crawl:
     def _enqueue_again(
         self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
-        """Enqueue URLs that were in flight (being processed) for another crawl."""
+        """Enqueue URLs again that were in flight (being processed) for another crawl."""
         return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
@@ -214,9 +214,9 @@ class Crawl:
         if shown <= MAX_INVALID_SHOWN:
             warn(self.console, result_line(result, source))
 
-    def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
+    def _cause_counter(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts URLs by what they are waiting for. Without pinlater, it counts
+        Return a function that counts URLs by the cause of their wait. Without pinlater, it counts
         nothing.
         """
         broker = self.settings.resolved().broker
@@ -224,15 +224,15 @@ class Crawl:
             return Counter
         admin, lines = Admin.connect(broker.url, broker.shards), lines_of(self.settings)
 
-        def causes() -> Counter[str]:
+        def count_causes() -> Counter[str]:
             counts = waiting_for(admin, lines, tracker.request_id)
-            others = counts.total() - counts[SLOT]
-            counts[SLOT] = max(0, min(counts[SLOT], tracker.in_flight - others))
+            other_count = counts.total() - counts[SLOT]
+            counts[SLOT] = max(0, min(counts[SLOT], tracker.in_flight - other_count))
             return counts
 
-        return causes
+        return count_causes
 
-    def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
+    def _report(self, store: UrlStore, tracker: RunTracker, first_urls: Sequence[str]) -> None:
         console, name = self.console, program()
         count = tracker.final_states[FinalState.REFUSED] + tracker.final_states[FinalState.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
@@ -241,13 +241,13 @@ class Crawl:
             held_text = f" and {tracker.held} links are held" if tracker.held else ""
             waiting = f"{tracker.in_flight} URLs are still waiting{held_text}"
             warn(console, f"{waiting}; `{name} up` continues with them")
-        example_url = _show_best(store, first, console) or next(iter(first), "URL")
+        example_url = _show_best_page(store, first_urls, console) or next(iter(first_urls), "URL")
         console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
         hint = f"look:    {name} show '{example_url}'"
         console.print(hint, highlight=False, markup=False, soft_wrap=True)
 
 
-def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
+def _show_best_page(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
     """Show a page as a card on a terminal. Returns the page's URL, or None if none is shown."""
     if not console.is_terminal or console.quiet:
         return None
@@ -259,17 +259,14 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. Raises `refusal` if the run is stopped meanwhile."""
+    """Report that the broker is full. Raises `refusal` if the run was stopped meanwhile."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")
 
 
 def program() -> str:
-    """
-    Return the command for this program: its name if it is on the PATH, else its relative
-    path.
-    """
+    """Return the command for this program: its name if it is on the PATH, else its path."""
     if shutil.which("aragog"):
         return "aragog"
     script = Path(sys.argv[0])

@@ -38,7 +38,7 @@ class RunOptions:
 
 def changes_path(file: str | None, *, refresh: bool) -> Path | None:
     """
-    Return the path that `--changes` names.
+    Return the path in `--changes`.
 
     Raises:
         UsageError: the run does not refresh pages, so it cannot find changes.
@@ -78,7 +78,7 @@ def open_output(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return the crawl name for a run. Equal arguments give the same name."""
+    """Return the name of a run's crawl. Equal arguments result in the same name."""
     if file is None:
         return "demo"
     file_path = str(Path(file).absolute()) if file != "-" else file

@@ -1,10 +1,10 @@
 """
 The records that `aragog run -O` and `-o` write: one per page, with plain values.
 
-A field name without a prefix refers to a rule's field (`site.price`) or else an extractor's
-(`books.price`) or else a field of every page (`page.title`). In JSON, numbers keep their stored
-digits. A table column has the narrowest type that fits all values. If their types differ, it
-contains JSON text.
+A field name without a prefix refers to the field of a rule (`site.price`), or else of an extractor
+(`books.price`), or else of the page itself (`page.title`). In JSON, numbers keep their stored
+digits. A table column has the narrowest type that fits all values. If their types differ, the
+column contains JSON text.
 
 An existing file keeps the records of pages that are still stored. Pages that the run did not reach
 are written from the store.
@@ -37,7 +37,7 @@ from aragog.pages.main_text import FIELDS, load
 from aragog.pages.rules_version import rules_versions
 from aragog.runtime.extras import require
 from aragog.settings import Settings
-from aragog.settings.extractor_names import SITE, prefix_of
+from aragog.settings.extractor_names import SITE, field_prefix
 from aragog.transfer.item_rows import PAGE_COLUMN, ItemRows
 from aragog.transfer.rows import NON_APPENDABLE, append_rows, file_format, read_urls, write_rows
 from aragog.urlstore.records import Record
@@ -46,10 +46,10 @@ from aragog.urlstore.store import UrlStore
 if TYPE_CHECKING:
     from aragog.transfer.s3_files import S3File
 
-UNREADABLE = (
+READ_ERRORS = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""Errors from reading a file that no run has written."""
+"""Errors from reading a file that was not written by a run."""
 
 
 class EarlierOutput(NamedTuple):
@@ -73,7 +73,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
         return EarlierOutput(0, frozenset())
     try:
         urls = list(read_urls(file, column))
-    except (*ALL, *UNREADABLE):
+    except (*ALL, *READ_ERRORS):
         return EarlierOutput(None)
     known_urls = frozenset(url for url in urls if url is not None)
     return EarlierOutput(len(urls), known_urls if None not in urls else None)
@@ -98,9 +98,9 @@ class RunOutput:
     Args:
         file: a path, or `s3://BUCKET/KEY`. It is replaced when all records are written, unless that
             would lose records of stored pages.
-        fields: field names, in column order. None: the fields from rules and extractors in
-            `settings`, or all if there are none.
-        settings: the fetching aragog's settings.
+        fields: field names, in column order. None: the fields of rules and extractors in
+            `settings`, or all fields if there are no rules and extractors.
+        settings: the settings of the aragog that fetches.
         items: write items of these kinds; () for all kinds. None: write pages, unless `settings`
             only define kinds of items.
         append: append to the existing file instead.
@@ -121,7 +121,7 @@ class RunOutput:
         items: Sequence[str] | None = None,
         append: bool = False,
     ) -> None:
-        self._items = _item_rows(items, fields, settings)
+        self._items = _create_item_rows(items, fields, settings)
         self._display_name = str(file)
         self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
@@ -130,7 +130,7 @@ class RunOutput:
         self._s3 = _s3_file(self._display_name, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
             raise ConfigError(f"the folder of {file} does not exist or cannot be written")
-        extractors = map(prefix_of, settings.pipeline.extractors)
+        extractors = map(field_prefix, settings.pipeline.extractors)
         rules = (SITE,) if _has_rules(settings) else ()
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None
@@ -147,7 +147,7 @@ class RunOutput:
         self.records = 0
         """Number of rows written (pages or items)."""
         self.kept = 0
-        """How many of these rows are pages that only the existing file had."""
+        """How many of these rows are pages that were only in the existing file."""
 
     @property
     def has_items(self) -> bool:
@@ -166,7 +166,7 @@ class RunOutput:
         With a store, its main text is extracted during the run.
         """
         if store is not None and url not in self._urls:
-            self._texts.begin(store, url)
+            self._texts.enqueue(store, url)
         self._urls[url] = None
 
     def continue_texts(self, store: UrlStore) -> None:
@@ -233,18 +233,18 @@ class RunOutput:
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or a new one; returns the number of rows and the path."""
-        part = file.with_name(f".{os.getpid()}-{file.name}")
+        temporary_file = file.with_name(f".{os.getpid()}-{file.name}")
         earlier = read_earlier(file, PAGE_COLUMN if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
-            count = write_rows(partial(self._rows, store, others), part, names)
-            target = self._target(file, earlier, count)
-            part.replace(target)
+            count = write_rows(partial(self._rows, store, others), temporary_file, names)
+            target = self._choose_target(file, earlier, count)
+            temporary_file.replace(target)
         finally:
-            part.unlink(missing_ok=True)
+            temporary_file.unlink(missing_ok=True)
         return count, target
 
-    def _target(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
+    def _choose_target(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
         """Return the file to replace, or a new file if that would lose records."""
         if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
             return file
@@ -255,12 +255,12 @@ class RunOutput:
         if self._items:
             yield from self._items.rows_of_pages(store, list(dict.fromkeys([*self._urls, *others])))
             return
-        for record in _records(store, self._urls):
+        for record in _read_records(store, self._urls):
             yield self._row(store, record)
         written_urls = set(
             self._urls
         )  # two URLs in the existing file may now lead to the same page
-        for record in _records(store, others):
+        for record in _read_records(store, others):
             if record.content_key is not None and record.canonical_url not in written_urls:
                 written_urls.add(record.canonical_url)
                 yield self._row(store, record)
@@ -274,7 +274,7 @@ class RunOutput:
         if self._names is not None:
             record.fields.update(self._extracted_texts(store, record))
             row = {
-                name: page_values.get(name) or self._value(store, record, name)
+                name: page_values.get(name) or self._read_value(store, record, name)
                 for name in self._names
             }
             self._fields_found.update(name for name, value in row.items() if value is not None)
@@ -299,14 +299,14 @@ class RunOutput:
         except (PageTextUnavailable, CorruptContent, TakenDown):
             return {}
 
-    def _value(self, store: UrlStore, record: Record, name: str) -> Any:
+    def _read_value(self, store: UrlStore, record: Record, name: str) -> Any:
         for full_name in (name, *(f"{prefix}.{name}" for prefix in (*self._prefixes, "page"))):
             if full_name in record.fields:
                 return store.formats.decode(full_name, record.fields[full_name])
         return None
 
 
-def _item_rows(
+def _create_item_rows(
     items: Sequence[str] | None, fields: Sequence[str] | None, settings: Settings
 ) -> ItemRows | None:
     kinds = load_kinds(settings.extract)
@@ -323,7 +323,7 @@ def _item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns of items, except unknown ones from functions."""
+    """Return the columns of items. The columns of functions may be unknown and missing."""
     return {
         PAGE_COLUMN,
         *(column for name in kinds.names for column in kinds.columns_with_files(name)),
@@ -347,13 +347,13 @@ def _s3_file(name: str, settings: Settings) -> S3File:
     return S3File(name, settings.resolved().content)
 
 
-def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
+def _read_records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
     remaining = iter(urls)
     while batch := list(islice(remaining, BATCH_SIZE)):
         yield from (record for record in store.get_many(batch) if record is not None)
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of main-text fields, which may lack their prefix."""
+    """Return the requested main-text fields. `fields` may lack their prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

@@ -1,7 +1,7 @@
 """
 Show a run's progress: a live bar on a terminal, otherwise a line every few seconds.
 
-The bar also shows what URLs are waiting for, estimated from a sample of the server's messages.
+The bar also shows what URLs are waiting for, estimated from a sample of the queued messages.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Snapshot:
     """A run's progress at one point in time."""
 
     total: int
-    """Number of the run's URLs known so far, including followed links."""
+    """How many URLs of the run are known so far, including followed links."""
     in_flight: int
     final_states: Mapping[FinalState, int]
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """How many URLs in flight are waiting, by cause."""
+    """How many URLs in flight are waiting, by cause of the wait."""
     held: int = 0
-    """Number of links held back until more pages of their kind have been fetched."""
+    """How many links are held back until more pages of their kind have been fetched."""
 
     @property
     def done(self) -> int:
@@ -116,10 +116,10 @@ def watch(
     enqueue_again: EnqueueAgain,
     console: Console,
     tick: Callable[[], bool],
-    causes: Callable[[], Counter[str]] = Counter,
+    count_causes: Callable[[], Counter[str]] = Counter,
     *,
     line_every_s: float = LINE_INTERVAL_S,
-    before_s: float = 0.0,
+    earlier_s: float = 0.0,
 ) -> Snapshot:
     """
     Show the progress until all URLs are done or `tick` returns False.
@@ -128,17 +128,18 @@ def watch(
         tracker: the run's URLs.
         enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
-        tick: called four times a second, for the supervisor's check.
-        causes: counts what URLs are waiting for (`waiting_for`); called once per second or line.
+        tick: called four times a second. It checks on the processes.
+        count_causes: counts what URLs are waiting for (`waiting_for`). Called once per second or
+            line.
         line_every_s: time between two lines.
-        before_s: how long the run was watched before.
+        earlier_s: how long the run was already watched by an earlier call.
     """
-    started_s = time.monotonic() - before_s
-    snapshots = _poll(tracker, enqueue_again, started_s, tick)
-    first = _snapshot(tracker, started_s)
+    started_s = time.monotonic() - earlier_s
+    snapshots = _take_snapshots(tracker, enqueue_again, started_s, tick)
+    first_snapshot = _snapshot(tracker, started_s)
     if console.is_interactive:
-        return _draw_bar(first, snapshots, console, causes)
-    return _print_lines(first, snapshots, console, causes, line_every_s)
+        return _draw_bar(first_snapshot, snapshots, console, count_causes)
+    return _print_lines(first_snapshot, snapshots, console, count_causes, line_every_s)
 
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
@@ -147,7 +148,7 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     return Snapshot(tracker.total, tracker.in_flight, final_states, elapsed_s, held=held)
 
 
-def _poll(
+def _take_snapshots(
     tracker: RunTracker, enqueue_again: EnqueueAgain, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
     """Yield a snapshot every 250 ms until the run is done or stopped."""
@@ -162,32 +163,32 @@ def _poll(
 
 
 def _print_lines(
-    first: Snapshot,
+    first_snapshot: Snapshot,
     snapshots: Iterable[Snapshot],
     console: Console,
-    causes: Callable[[], Counter[str]],
-    every_s: float,
+    count_causes: Callable[[], Counter[str]],
+    interval_s: float,
 ) -> Snapshot:
-    last, printed_s = first, 0.0
+    last, printed_s = first_snapshot, 0.0
     for last in snapshots:
-        if last.elapsed_s - printed_s >= every_s:
+        if last.elapsed_s - printed_s >= interval_s:
             printed_s = last.elapsed_s
-            line = replace(last, causes=causes() if last.in_flight else Counter()).line()
+            line = replace(last, causes=count_causes() if last.in_flight else Counter()).line()
             console.print(line, highlight=False, soft_wrap=True)
     return last
 
 
 def _draw_bar(
-    first: Snapshot,
+    first_snapshot: Snapshot,
     snapshots: Iterable[Snapshot],
     console: Console,
-    causes: Callable[[], Counter[str]],
+    count_causes: Callable[[], Counter[str]],
 ) -> Snapshot:
-    bar, last, causes_read_s, waiting = Bar(), first, 0.0, Counter[str]()
-    with Live(bar.show(first), console=console, refresh_per_second=4) as live:
+    bar, last, counted_at_s, waiting = Bar(), first_snapshot, 0.0, Counter[str]()
+    with Live(bar.show(first_snapshot), console=console, refresh_per_second=4) as live:
         for last in snapshots:
-            if last.in_flight and last.elapsed_s - causes_read_s >= CAUSES_INTERVAL_S:
-                causes_read_s, waiting = last.elapsed_s, causes()
+            if last.in_flight and last.elapsed_s - counted_at_s >= CAUSES_INTERVAL_S:
+                counted_at_s, waiting = last.elapsed_s, count_causes()
             live.update(bar.show(replace(last, causes=waiting if last.in_flight else Counter())))
     return last
 
@@ -197,10 +198,10 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     Count waiting URLs by cause: a slot (their domain's turn), a retry, robots.txt or a worker.
 
     URLs in a domain's queue (waiting for a slot or a failed robots.txt) are counted for all
-    producers, the others only for this request id.
+    producers, and other URLs only for this request id.
 
-    If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result
-    is empty if the server does not respond.
+    If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result is
+    empty if the server does not respond.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):

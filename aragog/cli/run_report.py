@@ -2,7 +2,7 @@
 What a run prints at its end: a table of unstored URLs, and a card of a stored page.
 
 The table has the reason and the setting to change. The card has the page's title, type and a few
-values of its Rich Pin (typed metadata), with source and age.
+values of its Rich Pin (typed metadata), with their sources and ages.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host
 
-MAX_SHOWN = 20
-_PORTS = {"http": 80, "https": 443}
-_EVERYTHING = ("0.0.0.0/0", "::/0")
+MAX_PROBLEMS_SHOWN = 20
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_ALL_NETWORKS = ("0.0.0.0/0", "::/0")
 _OUTCOME_SETTINGS = {
     OutcomeKind.TOO_LARGE: "fetch.max_body_bytes",
     OutcomeKind.UNREADABLE: "fetch.content_types",
@@ -56,8 +56,8 @@ HIDDEN_FIELDS = (
     "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
     "page.text_version", "page.rules_version",
 )  # fmt: skip
-MAX_ROWS = 12
-MAX_CHARS = 60
+MAX_CARD_ROWS = 12
+MAX_VALUE_CHARS = 60
 MAX_CANDIDATES = 25
 
 
@@ -65,17 +65,17 @@ def print_problems(
     problems: Sequence[NotStored], count: int, settings: Settings, console: Console
 ) -> None:
     """
-    Print the first `MAX_SHOWN` problems, even with `--quiet`.
+    Print the first `MAX_PROBLEMS_SHOWN` problems, even with `--quiet`.
 
     Args:
         problems: the run's first problems.
         count: the total number of problems.
-        settings: the fetching aragog's settings.
+        settings: the settings of the aragog that fetches.
         console: prints the table.
     """
     rows = [
         (problem.url, problem.outcome, problem.reason, settings_to_change(problem, settings))
-        for problem in problems[:MAX_SHOWN]
+        for problem in problems[:MAX_PROBLEMS_SHOWN]
     ]
     more_text = f"and {count - len(rows):,} more URLs that were not stored"
     if console.quiet:
@@ -95,7 +95,7 @@ def print_problems(
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
     """Print how many URLs have each outcome, the most frequent first."""
-    if sum(outcomes.values()) <= MAX_SHOWN:
+    if sum(outcomes.values()) <= MAX_PROBLEMS_SHOWN:
         return  # the table already shows all of them
     by_frequency = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
     warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in by_frequency))
@@ -105,16 +105,16 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
     Describe how complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
-    Two URLs of a page have one record. Files are counted separately: `; 38 of 40 files (2 gone
-    404)`.
+    If two URLs lead to one page, they have one record. Files are counted separately: `; 38 of 40
+    files (2 gone 404)`.
     """
     urls = tracker.total + tracker.rejected - tracker.files - tracker.missing_files.total()
-    without: Counter[str] = Counter(tracker.outcomes)
-    without["not accepted"] = tracker.rejected
-    without["still waiting"] = tracker.in_flight
+    missing: Counter[str] = Counter(tracker.outcomes)
+    missing["not accepted"] = tracker.rejected
+    missing["still waiting"] = tracker.in_flight
     run_pages = output.pages if output.has_items else output.records - output.kept
-    without["same page as another URL"] = urls - run_pages - without.total()
-    reasons = ", ".join(f"{count:,} {name}" for name, count in without.most_common() if count > 0)
+    missing["same page as another URL"] = urls - run_pages - missing.total()
+    reasons = ", ".join(f"{count:,} {name}" for name, count in missing.most_common() if count > 0)
     earlier_text = f"; {output.kept:,} from earlier runs" if output.kept else ""
     records = (
         f"{output.records:,} items on {run_pages:,} pages"
@@ -171,13 +171,13 @@ def _operator_setting(url: str, settings: Settings) -> list[str]:
 
 def _ssrf_settings(url: str, settings: Settings) -> list[str]:
     parts = urlsplit(url)
-    port = parts.port or _PORTS.get(parts.scheme, 0)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
     is_other_port = port not in settings.fetch.allowed_ports
-    with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
+    with_port_allowed = dataclasses.replace(settings.fetch, allowed_ports=(port,))
     settings_to_change = ["fetch.allowed_ports"] if is_other_port else []
     # A host name that resolves to a local address does not look local.
-    is_local = not is_other_port or SsrfFilter(with_port).vet_url(url) is not None
-    if is_local and _may_be_allowed(with_port, url):
+    is_local = not is_other_port or SsrfFilter(with_port_allowed).vet_url(url) is not None
+    if is_local and _can_be_allowed(with_port_allowed, url):
         settings_to_change.append("fetch.allowed_networks")
     return settings_to_change
 
@@ -191,9 +191,9 @@ def _is_overridden(url: str, overrides_file: Path | None) -> bool:
     return False
 
 
-def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
-    """True if `fetch.allowed_networks` can permit a URL; False for cloud metadata services."""
-    open_to_all = dataclasses.replace(fetch, allowed_networks=_EVERYTHING)
+def _can_be_allowed(fetch: FetchSettings, url: str) -> bool:
+    """True if `fetch.allowed_networks` can permit a URL. It cannot permit metadata services."""
+    open_to_all = dataclasses.replace(fetch, allowed_networks=_ALL_NETWORKS)
     return SsrfFilter(open_to_all).vet_url(url) is None
 
 
@@ -213,12 +213,16 @@ def card(store: UrlStore, record: Record) -> Panel:
     table.add_column(overflow="fold")
     table.add_column(style="dim")
     now_ms = time.time() * 1000
-    for name in _shown_fields(record)[:MAX_ROWS]:
+    for name in _shown_fields(record)[:MAX_CARD_ROWS]:
         value = _value_text(
             orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name])))
         )
         info = record.info.get(name)
-        table.add_row(name, Text(printable(to_one_line(value, MAX_CHARS))), _source(info, now_ms))
+        table.add_row(
+            name,
+            Text(printable(to_one_line(value, MAX_VALUE_CHARS))),
+            _source_and_age(info, now_ms),
+        )
     return Panel(table, title=Text(printable(to_one_line(record.canonical_url, 100))), expand=False)
 
 
@@ -228,7 +232,7 @@ def _shown_fields(record: Record) -> list[str]:
     return leading + [name for name in others if not name.endswith("_groups")]
 
 
-def _source(info: FieldInfo | None, now_ms: float) -> str:
+def _source_and_age(info: FieldInfo | None, now_ms: float) -> str:
     """Describe where a value was found, and its age: `json-ld, 3 min ago`."""
     if info is None:
         return ""

@@ -19,9 +19,9 @@ from aragog.api.operations.text_processes import MAX_PROCESSES
 from aragog.settings import PipelineSettings
 from aragog.urlstore.store import UrlStore
 
-MAX_BYTES = 64 << 20
-MAX_RUNNING = 2 * MAX_PROCESSES
-"""Number of extractions started ahead, so that each process always has a next text."""
+MAX_UNUSED_BYTES = 64 << 20
+MAX_EXTRACTIONS = 2 * MAX_PROCESSES
+"""Maximum extractions in flight. Each process then always has another text waiting."""
 
 Fields = Mapping[str, bytes]
 
@@ -31,7 +31,7 @@ class RunTexts:
     Extracts the text of a run's pages. Not thread-safe.
 
     Args:
-        settings: contain the limits per page.
+        settings: the limits for each page.
         names: which of `page.text` and `page.markdown` to extract.
         max_bytes: maximum total size of texts not yet written.
     """
@@ -41,29 +41,33 @@ class RunTexts:
         settings: PipelineSettings,
         names: tuple[str, ...],
         *,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_UNUSED_BYTES,
     ) -> None:
         self._names = names
         self._max_bytes = max_bytes
         # No other run uses these processes, so one site may occupy all of them.
         self._texts = PageTexts(settings, slow_site_s=float("inf"))
-        self._threads = ThreadPoolExecutor(MAX_RUNNING, thread_name_prefix="texts")
+        self._threads = ThreadPoolExecutor(MAX_EXTRACTIONS, thread_name_prefix="texts")
         self._queued: deque[str] = deque()
         self._futures: dict[str, Future[Fields]] = {}
-        self._changed = threading.Lock()
-        self._running = 0
-        self._bytes = 0
-        """Total size of extracted, unused texts."""
+        self._lock = threading.Lock()
+        self._running_count = 0
+        self._unused_bytes = 0
+        """Total size of the extracted texts that are not written yet."""
 
-    def begin(self, store: UrlStore, url: str) -> None:
-        """Queue a page's text for extraction during the run."""
+    def enqueue(self, store: UrlStore, url: str) -> None:
+        """Queue a page for the extraction of its text during the run."""
         if self._names:
             self._queued.append(url)
             self.start_queued(store)
 
     def start_queued(self, store: UrlStore) -> None:
         """Start extracting queued texts, within the limits. Call this often."""
-        while self._queued and self._running < MAX_RUNNING and self._bytes < self._max_bytes:
+        while (
+            self._queued
+            and self._running_count < MAX_EXTRACTIONS
+            and self._unused_bytes < self._max_bytes
+        ):
             url = self._queued.popleft()
             if url not in self._futures:
                 self._submit(store, url)
@@ -76,26 +80,26 @@ class RunTexts:
             self._submit(store, url)
         self.start_queued(store)
         texts = self._futures.pop(url).result()
-        self._count(0, -_size(texts))
+        self._adjust_totals(0, -_total_bytes(texts))
         return {name: texts[name] for name in names if name in texts}
 
     def _submit(self, store: UrlStore, url: str) -> None:
-        self._count(1, 0)
-        self._futures[url] = self._threads.submit(self._find, store, url)
+        self._adjust_totals(1, 0)
+        self._futures[url] = self._threads.submit(self._extract, store, url)
 
-    def _find(self, store: UrlStore, url: str) -> Fields:
+    def _extract(self, store: UrlStore, url: str) -> Fields:
         size = 0
         try:
             texts = self._texts.fields(store, url, self._names)
-            size = _size(texts)
+            size = _total_bytes(texts)
             return texts
         finally:
-            self._count(-1, size)
+            self._adjust_totals(-1, size)
 
-    def _count(self, running: int, size: int) -> None:
-        with self._changed:
-            self._running += running
-            self._bytes += size
+    def _adjust_totals(self, running: int, size: int) -> None:
+        with self._lock:
+            self._running_count += running
+            self._unused_bytes += size
 
     def close(self) -> None:
         """Stop the processes and threads."""
@@ -103,5 +107,5 @@ class RunTexts:
         self._texts.close()
 
 
-def _size(fields: Fields) -> int:
+def _total_bytes(fields: Fields) -> int:
     return sum(map(len, fields.values()))

@@ -1,15 +1,15 @@
 """
 Track one run's URLs, while other producers may enqueue URLs as well.
 
-A URL is in flight while it is queued or processed. Afterward it is done, and its outcome is in the
-store. Links and sitemap entries that workers follow for the run belong to it too.
+A URL is in flight while it is queued or processed. Then it is done, and its outcome is in the
+store. Links and sitemap entries that workers follow for the run are URLs of the run, too.
 
 Workers hold some links until they have seen other pages of the same kind
-(`pipeline.recognize_traps`). These may still become URLs of the run, so it is not done while any
-are held.
+(`pipeline.recognize_traps`). The run is not done while links are held, because they may still
+become URLs of the run.
 
 If a URL is in flight for another crawl, such as a stopped run, the run waits for it and then
-enqueues it again. By then its page is stored, so its links are followed from the store.
+enqueues it again. By then, the URL's page is stored, so its links are followed from the store.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-SLICE_SIZE = 500
+URLS_PER_READ = 500
 """Number of URLs whose states are read at once."""
 MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
-MAX_CALLS_PER_ROUND = 8
+MAX_CALLS_PER_PASS = 8
 """
-Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
+Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_PASS * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """
 If a smaller fraction of a slice is done, `update` may stop, because later slices rarely have more.
 """
 MAX_PROBLEMS = 1000
-ENQUEUE_SIZE = 1000
-"""Number of URLs enqueued again per call: as many as fit in a message."""
+URLS_PER_CALL = 1000
+"""How many URLs are enqueued again per call, as many as fit in a message."""
 
 
 class FinalState(StrEnum):
-    """How a URL of the run ended."""
+    """The result for a URL of the run."""
 
     STORED = "stored"
     NOT_MODIFIED = "not modified"
@@ -60,7 +60,7 @@ class FinalState(StrEnum):
     FAILED = "failed"
 
 
-USABLE = (FinalState.STORED, FinalState.NOT_MODIFIED, FinalState.ALREADY_STORED)
+STORED_STATES = (FinalState.STORED, FinalState.NOT_MODIFIED, FinalState.ALREADY_STORED)
 
 
 class NotStored(NamedTuple):
@@ -96,8 +96,8 @@ class RunTracker:
     Each URL takes about 100 bytes, and 120 more while it is in flight.
 
     Args:
-        settings: the fetching aragog's settings.
-        store: contains the outcomes.
+        settings: the settings of the aragog that fetches.
+        store: the store with the outcomes.
         on_stored: called with each stored URL's canonical URL.
         refresh: the run also fetches stored pages again.
         crawl: the crawl's number; 0 without a crawl.
@@ -125,7 +125,7 @@ class RunTracker:
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
         """
-        The depth to which the run follows a URL, by URL hash; `~depth` once its outcome is counted.
+        How deep the run follows each URL, by the URL's hash; `~depth` once its outcome is counted.
         """
         self._in_other_crawls: dict[str, int] = {}
         """URLs in flight for another crawl, each with its depth in this run."""
@@ -135,7 +135,7 @@ class RunTracker:
         self.held = 0
         """Number of held links."""
         self.total = 0
-        """Number of different URLs."""
+        """Number of distinct URLs."""
         self.rejected = 0
         self.final_states: Counter[FinalState] = Counter()
         self.outcomes: Counter[str] = Counter()
@@ -160,7 +160,7 @@ class RunTracker:
     @property
     def stored_count(self) -> int:
         """Number of stored URLs."""
-        return sum(self.final_states[state] for state in USABLE)
+        return sum(self.final_states[state] for state in STORED_STATES)
 
     @property
     def not_stored_count(self) -> int:
@@ -197,19 +197,22 @@ class RunTracker:
         """
         Find URLs that are done and read their outcomes. Does nothing while a server is down.
 
-        A call goes on as long as it finds many URLs that are done; the next call continues there.
-        `enqueue_again` gets the URLs that must be enqueued again.
+        A call continues as long as it finds many URLs that are done. The next call continues where
+        it stopped. `enqueue_again` gets the URLs that must be enqueued again.
         """
         with suppress(*TRANSIENT):
             in_flight_count = len(self._in_flight_urls)
-            for checked in range(0, min(in_flight_count, MAX_CHECKED_URLS), SLICE_SIZE):
-                urls = list(islice(self._in_flight_urls, SLICE_SIZE))
+            for checked in range(0, min(in_flight_count, MAX_CHECKED_URLS), URLS_PER_READ):
+                urls = list(islice(self._in_flight_urls, URLS_PER_READ))
                 in_flight = self._in_flight.intersection(urls)
                 for url in urls:
                     self._in_flight_urls.popleft()
                     (self._in_flight_urls if url in in_flight else self._done_urls).append(url)
                 are_few_done = len(in_flight) > (1 - MIN_DONE_SHARE) * len(urls)
-                if are_few_done and (checked + SLICE_SIZE) * MAX_CALLS_PER_ROUND >= in_flight_count:
+                if (
+                    are_few_done
+                    and (checked + URLS_PER_READ) * MAX_CALLS_PER_PASS >= in_flight_count
+                ):
                     break
             # Read the held links first, so that none is missed: a page's links are held before the
             # page is done, and listed here before they are released.
@@ -219,19 +222,19 @@ class RunTracker:
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
             while self._done_urls:
-                self._read(self._done_urls[:SLICE_SIZE])
-                del self._done_urls[:SLICE_SIZE]
+                self._read_outcomes(self._done_urls[:URLS_PER_READ])
+                del self._done_urls[:URLS_PER_READ]
             self._enqueue_again(enqueue_again)
 
-    def _read(self, urls: Sequence[str]) -> None:
+    def _read_outcomes(self, urls: Sequence[str]) -> None:
         for url, record in zip(urls, self._store.get_many(urls, ()), strict=True):
-            state = self._final_state(record)
+            state = self._get_final_state(record)
             depth = self._in_other_crawls.pop(url, None)
             if depth is not None and (options := self._requeue_options(url, record, state, depth)):
                 self._to_requeue.append((url, options))
             elif (known_depth := self._depths[hash(url)]) >= 0:
                 self._depths[hash(url)] = ~known_depth
-                self._count(url, record, state)
+                self._count_outcome(url, record, state)
 
     def _requeue_options(
         self, url: str, record: Record | None, state: FinalState, depth: int
@@ -249,7 +252,7 @@ class RunTracker:
         while self._to_requeue:
             options = self._to_requeue[0][1]
             urls = [url for url, other_options in self._to_requeue if other_options == options][
-                :ENQUEUE_SIZE
+                :URLS_PER_CALL
             ]
             results = list(enqueue_again(urls, options))
             enqueued = set(urls)
@@ -259,11 +262,11 @@ class RunTracker:
                 if result.status is EnqueueStatus.WAITING:
                     self._in_other_crawls[url] = options.depth
 
-    def _count(self, url: str, record: Record | None, state: FinalState) -> None:
+    def _count_outcome(self, url: str, record: Record | None, state: FinalState) -> None:
         facts = record.facts if record else {}
         self.final_states[state] += 1
         is_file = bool(facts.get(FILE))
-        if state in USABLE:
+        if state in STORED_STATES:
             self.files += is_file
             if self._on_stored is not None and record is not None and not is_file:
                 self._on_stored(record.canonical_url)
@@ -278,7 +281,7 @@ class RunTracker:
                 url, outcome, reason, cause and str(cause), ended_at and str(ended_at), is_file
             )
 
-    def _final_state(self, record: Record | None) -> FinalState:
+    def _get_final_state(self, record: Record | None) -> FinalState:
         facts = record.facts if record else {}
         outcome = facts.get("outcome")
         tried_at_ms = max(

@@ -56,27 +56,27 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     settings = process_settings()
     _configure_logs(settings.logs)
     if fd is not None:
-        thrift = None if thrift_fd is None else socket.socket(fileno=thrift_fd)
-        _serve(settings, socket.socket(fileno=fd), thrift)
+        thrift_socket = None if thrift_fd is None else socket.socket(fileno=thrift_fd)
+        _serve(settings, socket.socket(fileno=fd), thrift_socket)
         return
     processes = settings.serving.processes
-    sock, thrifts = listen(settings.serving), listen_thrift(settings.serving, processes)
+    sock, thrift_sockets = listen(settings.serving), listen_thrift(settings.serving, processes)
     if processes > 1:
-        sys.exit(_run_processes(sock, thrifts, processes))
-    _serve(settings, sock, thrifts[0] if thrifts else None)
+        sys.exit(_run_processes(sock, thrift_sockets, processes))
+    _serve(settings, sock, thrift_sockets[0] if thrift_sockets else None)
 
 
 def _configure_logs(settings: LogSettings) -> None:
-    """Log to standard error: messages in the configured format, requests as JSON."""
+    """Log to standard error, messages in the configured format, and requests as JSON."""
     configure(settings)
-    lines = logging.StreamHandler()
-    lines.setFormatter(logging.Formatter("%(message)s"))
-    access_log.addHandler(lines)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    access_log.addHandler(handler)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False
 
 
-def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
+def _serve(settings: Settings, sock: socket.socket, thrift_socket: socket.socket | None) -> None:
     name_service("api")
     store, serving = serving_store(settings), _serving_settings(settings)
     store.bodies.connect()
@@ -97,7 +97,9 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, serving, services, tokens)
         companion = (
-            ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
+            ThriftServices(settings, api.parts, thrift_socket, tokens, api.unsent)
+            if thrift_socket
+            else None
         )
         if companion is not None:
             prometheus_client.REGISTRY.register(companion.metrics)
@@ -124,7 +126,7 @@ def _serving_settings(settings: Settings) -> ServingSettings:
 
 @contextlib.contextmanager
 def _open_hedged_reads(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
-    """Yield hedged reads from the store and its standby, or None without one."""
+    """Yield hedged reads from the store and its standby, or None without a standby."""
     hedged = hedged_reads(settings, store)
     if hedged is not None:
         prometheus_client.REGISTRY.register(HedgingMetrics(hedged))
@@ -135,14 +137,14 @@ def _open_hedged_reads(settings: Settings, store: UrlStore) -> Iterator[HedgedRe
             hedged.close()
 
 
-def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
+def _run_processes(sock: socket.socket, thrift_sockets: list[socket.socket], processes: int) -> int:
     """
     Run several processes on one socket.
 
-    If one exits, all do, and the supervisor restarts them.
+    If one process exits, all are stopped, and the supervisor restarts the server.
     """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
-    listeners_by_process = [thrifts[n : n + 1] for n in range(processes)]
+    listeners_by_process = [thrift_sockets[n : n + 1] for n in range(processes)]
     children = [
         subprocess.Popen(
             command
@@ -152,27 +154,27 @@ def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes:
         )
         for listeners in listeners_by_process
     ]
-    for listener in (sock, *thrifts):
+    for listener in (sock, *thrift_sockets):
         listener.close()
 
-    stopped = False
+    is_stopped = False
 
     def stop(*_: object) -> None:
-        nonlocal stopped
-        stopped = True
+        nonlocal is_stopped
+        is_stopped = True
         for child in children:
             child.terminate()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     pid, status = os.wait()
-    requested = stopped
+    was_requested = is_stopped
     stop()
     for child in children:
         if child.pid != pid:
             child.wait()
     # A starting process has no handler yet, so the stop signal kills it.
-    return 0 if requested else os.waitstatus_to_exitcode(status) or 1
+    return 0 if was_requested else os.waitstatus_to_exitcode(status) or 1
 
 
 class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
@@ -182,8 +184,10 @@ class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in SCOPES and not GRAPH_SCOPE.fullmatch(value):
-            known = ", ".join(SCOPES)
-            self.fail(f"{value[:80]!r} is none of {known}, read@GRAPH, write@GRAPH", param, ctx)
+            scopes_text = ", ".join(SCOPES)
+            self.fail(
+                f"{value[:80]!r} is none of {scopes_text}, read@GRAPH, write@GRAPH", param, ctx
+            )
         return value
 
 

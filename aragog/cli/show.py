@@ -14,7 +14,7 @@ from rich.table import Table
 
 from aragog.api.json_values import fresh_json
 from aragog.api.operations import reading
-from aragog.api.operations import same_content as like
+from aragog.api.operations import same_content as same_content_reads
 from aragog.api.operations.page_texts import FORMS, ORIGINAL
 from aragog.api.operations.values import EXTRAS, MAX_ITEMS, FetchedPage, PageLink
 from aragog.bootstrap.stores import url_store
@@ -48,7 +48,7 @@ def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
         sys.exit(ABSENT)
 
 
-def _unknown(url: str, reason: str | None = None) -> None:
+def _exit_unknown(url: str, reason: str | None = None) -> None:
     echo(one_line(f"aragog: no record of {url}{f': {reason}' if reason else ''}"), err=True)
     sys.exit(ABSENT)
 
@@ -60,7 +60,7 @@ def _fetch_first(
     max_age_s: float | None,
     wait_s: float,
 ) -> FetchedPage:
-    """Return a URL's record, fetched first if it is unknown or too old."""
+    """Return a URL's record. If it is unknown or too old, the page is fetched first."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:
@@ -117,11 +117,13 @@ def show(
             page = _fetch_first(url, fields, purpose, max_age_s, wait_s or 0)
             result, record, reason = page.record, fresh_json(page, opened.formats), page.reason
         if result is None:
-            _unknown(url, reason)
+            _exit_unknown(url, reason)
             return
         if missing := set(fields or ()) - record["fields"].keys():
-            everything = opened.get(url)
-            check_fields(sorted(missing), everything.fields if everything else ())
+            record_with_all_fields = opened.get(url)
+            check_fields(
+                sorted(missing), record_with_all_fields.fields if record_with_all_fields else ()
+            )
     if as_json:
         echo_json(record, indent=True)
         return
@@ -212,14 +214,22 @@ def links(
     if same_content and inwards:
         raise click.UsageError("use either --in or --same-content")
 
-    def read(opened: UrlStore, part: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
+    def read(
+        opened: UrlStore, max_results: int, cursor: str | None
+    ) -> tuple[Sequence[Any], str | None]:
         if same_content:
             same_pages = call_operation(
-                opened, like.same_content, url, part, cursor, within=within, purpose=purpose
+                opened,
+                same_content_reads.same_content,
+                url,
+                max_results,
+                cursor,
+                within=within,
+                purpose=purpose,
             )
             return same_pages.pages, same_pages.cursor
         operation = reading.inlinks if inwards else reading.outlinks
-        page = call_operation(opened, operation, url, part, cursor, purpose=purpose)
+        page = call_operation(opened, operation, url, max_results, cursor, purpose=purpose)
         return page.links, page.cursor
 
     with store() as opened:
@@ -268,10 +278,10 @@ def content(url: str, form: str, at: datetime | None, purpose: str | None) -> No
         record = opened.get(url, []) if page_content is None else None
     if page_content is None:
         if record is None:
-            _unknown(url)
+            _exit_unknown(url)
             return
         outcome = record.facts.get("outcome", "not fetched yet")
-        missing = "stored content" if form == ORIGINAL else "main text"
-        echo(f"aragog: no {missing} for {url} (outcome: {outcome})", err=True)
+        missing_part = "stored content" if form == ORIGINAL else "main text"
+        echo(f"aragog: no {missing_part} for {url} (outcome: {outcome})", err=True)
         sys.exit(ABSENT)
     write_body(page_content.body)

@@ -21,7 +21,7 @@ def templates() -> None:
     """Show which URL templates of a host are followed; open or close one."""
 
 
-def _store() -> TrapStore:
+def _trap_store() -> TrapStore:
     return SharedState.from_settings(command_settings()).traps
 
 
@@ -30,7 +30,7 @@ def _store() -> TrapStore:
 @as_json
 def list_templates(host: str, *, as_json: bool) -> None:
     """List the URL templates of HOST, closed ones first."""
-    templates_of_host = host_templates(_store(), host)
+    templates_of_host = host_templates(_trap_store(), host)
     if as_json:
         echo_json(asdict(templates_of_host))
         return
@@ -48,7 +48,7 @@ def list_templates(host: str, *, as_json: bool) -> None:
 @click.argument("template")
 def open_template(host: str, template: str) -> None:
     """Follow all links of HOST with this TEMPLATE."""
-    _store().decide(host, template, TemplateDecision.OPEN)
+    _trap_store().decide(host, template, TemplateDecision.OPEN)
     note(f"open: {template} of {host}")
 
 
@@ -61,7 +61,7 @@ def close_template(host: str, template: str) -> None:
 
     URLs that are already queued are fetched; use `aragog cancel --pattern` to cancel them.
     """
-    _store().decide(host, template, TemplateDecision.CLOSED)
+    _trap_store().decide(host, template, TemplateDecision.CLOSED)
     note(f"closed: {template} of {host}")
 
 
@@ -71,8 +71,8 @@ def close_template(host: str, template: str) -> None:
 def learn_template(host: str, template: str | None) -> None:
     """Revoke a decision about TEMPLATE; without TEMPLATE, forget everything learned about HOST."""
     if template is None:
-        _store().forget(host)
+        _trap_store().forget(host)
         note(f"reset: all templates of {host}")
         return
-    _store().decide(host, template, None)
+    _trap_store().decide(host, template, None)
     note(f"learned: {template} of {host}")

@@ -3,7 +3,7 @@ Print untrusted text on a terminal safely.
 
 An escape sequence in a page's title could type commands into some terminals, so every command
 prints through this module. It replaces control characters (C0, DEL, C1), bidirectional overrides
-and lone surrogates with visible escapes such as `\x1b`. In JSON, the escapes are `\u001b`.
+and lone surrogates with visible escapes such as `\x1b`, or `\u001b` in JSON.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 # C0 except tab and newline, DEL, C1, bidirectional characters (UAX 9), line separators, surrogates.
-_CONTROL = (
+_CONTROL_CHARACTERS = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
-_UNSAFE = re.compile(f"[{_CONTROL}]")
-_UNSAFE_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
+_UNSAFE = re.compile(f"[{_CONTROL_CHARACTERS}]")
+_UNSAFE_OR_LINE_BREAK = re.compile(f"[\t\n{_CONTROL_CHARACTERS}]")
 # A pipe has no width, so nothing is truncated or wrapped there.
 _PIPE_COLUMNS = 100_000
 
@@ -48,7 +48,7 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return printable text on one line, so that untrusted text cannot start a new line."""
-    return _UNSAFE_OR_BREAK.sub(_escape, text)
+    return _UNSAFE_OR_LINE_BREAK.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -93,7 +93,7 @@ class SafeConsole(Console):
             self.width = _PIPE_COLUMNS
 
     def on_broken_pipe(self) -> None:
-        """Leave the exit status to `one_line_errors`; rich would exit with 1."""
+        """Let `one_line_errors` choose the exit status, because rich would exit with 1."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
@@ -113,7 +113,7 @@ def print_table(table: Table) -> None:
     """
     Print a table.
 
-    Cells contain no markup. A narrow terminal wraps them without truncating.
+    Cells contain no markup. On a narrow terminal, they are wrapped, not truncated.
     """
     for column in table.columns:
         column.overflow = "fold"

@@ -1,8 +1,8 @@
 """
 `aragog try URL`: fetch a page and show what would be stored, without a running crawler or a store.
 
-Like every fetch, it obeys robots.txt and the SSRF filter, and spaces out requests to a host. Its
-single fetch does not count toward a running crawler's rate limits.
+As for every fetch, robots.txt and the SSRF filter apply, and there is a pause between requests to a
+host. The fetch does not count toward a running crawler's rate limits.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from richpins import documents, extraction, links
 from richpins.document import Document
 from urlspelling import normalize
 
-MAX_CHARS = 200
-MAX_LINKS = 10
-MAX_ITEMS = 5
+MAX_VALUE_CHARS = 200
+MAX_LINKS_SHOWN = 10
+MAX_ITEMS_SHOWN = 5
 """Maximum number of items per kind that are shown on a terminal."""
 
 
@@ -113,10 +113,10 @@ class _TriedPage:
     outcome: Fetched
     page: Document
     pin_page: ExtractorPage
-    found: AnalyzedFields
+    analyzed: AnalyzedFields
     links: tuple[links.Link, ...]
     analysis_ms: float
-    missing: tuple[str, ...]
+    rules_without_value: tuple[str, ...]
     """Rules of `extract` for this host that matched nothing."""
     formats: FieldFormats
     hits: PageHits
@@ -135,7 +135,7 @@ class _TriedPage:
             agent=named_agent(settings.fetch),
         )
         extractors = load_all(settings.pipeline.extractors, settings.extract)
-        found, page_links = fields_of(page, extractors), links.extract(page)
+        analyzed, page_links = fields_of(page, extractors), links.extract(page)
         prefixes = {f"{prefix}.*": "json" for prefix in extractors}
         pin_page = ExtractorPage(page, extraction.extract_from(page))
         site_rules, kinds = SiteRules(settings.extract), load_kinds(settings.extract)
@@ -144,11 +144,11 @@ class _TriedPage:
             outcome=outcome,
             page=page,
             pin_page=pin_page,
-            found=found,
+            analyzed=analyzed,
             links=page_links,
             analysis_ms=1000 * (time.perf_counter() - started_s),
-            missing=tuple(
-                f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
+            rules_without_value=tuple(
+                f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in analyzed.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
             hits=find_hits(pin_page, site_rules, kinds),
@@ -161,20 +161,20 @@ class _TriedPage:
 
     def values(self) -> dict[str, Any]:
         """Return the decoded fields, without items."""
-        fields = sorted(self.found.fields.items())
+        fields = sorted(self.analyzed.fields.items())
         without_items = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
         return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
-        """Return each kind's items and dropped items, and the URLs of the list's next pages."""
+        """Return each kind's items and dropped items, and the URLs of the next pages with items."""
         return {
             name: {
-                "items": [dict(item.values) for item in found.items],
-                "dropped": dict(found.dropped),
-                "unreadable": dict(found.unreadable),
-                "follow": list(found.follow),
+                "items": [dict(item.values) for item in analyzed.items],
+                "dropped": dict(analyzed.dropped),
+                "unreadable": dict(analyzed.unreadable),
+                "follow": list(analyzed.follow),
             }
-            for name, found in self.hits.items.items()
+            for name, analyzed in self.hits.items.items()
         }
 
     def timing(self) -> dict[str, float]:
@@ -201,13 +201,13 @@ class _TriedPage:
             "timing": self.timing(),
             "bytes": len(record.body),
             "fields": self.values(),
-            "provenance": dict(self.found.provenance),
+            "provenance": dict(self.analyzed.provenance),
             "items": self.items(),
             "rules": [
                 {"name": hit.name, "rule": hit.rule, "hits": hit.hits, "first": hit.first}
                 for hit in self.hits.rules
             ],
-            "rules_without_value": list(self.missing),
+            "rules_without_value": list(self.rules_without_value),
             "links": [{"url": link.url, "text": link.text} for link in self.links],
         }
 
@@ -217,17 +217,17 @@ class _TriedPage:
         table.add_column(style="bold")
         table.add_column(overflow="fold")
         table.add_column(style="dim")
-        for row in self._rows():
+        for row in self._table_rows():
             table.add_row(*(Text(printable(cell)) for cell in row))
         return table
 
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
+    def _table_rows(self) -> Iterator[tuple[str, str, str]]:
         record = self.outcome
         yield "url", record.final_url, ""
         for hop in record.hops:
             yield "  redirect", f"{hop.url}: {hop.status}", ""
-        kind = f"{record.content_type or 'no type'}, {len(record.body):,} bytes"
-        yield "response", f"{record.status}, {kind}", ""
+        description = f"{record.content_type or 'no type'}, {len(record.body):,} bytes"
+        yield "response", f"{record.status}, {description}", ""
         parts = (
             f"{name.removesuffix('_ms').replace('_', ' ')} {ms:g} ms"
             for name, ms in self.timing().items()
@@ -237,12 +237,16 @@ class _TriedPage:
             value_text = (
                 value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
             )
-            yield name, to_one_line(value_text, MAX_CHARS), self.found.provenance.get(name, "")
-        for name in self.missing:
+            yield (
+                name,
+                to_one_line(value_text, MAX_VALUE_CHARS),
+                self.analyzed.provenance.get(name, ""),
+            )
+        for name in self.rules_without_value:
             yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
-        for link in self.links[:MAX_LINKS]:
+        for link in self.links[:MAX_LINKS_SHOWN]:
             yield "", link.url, to_one_line(link.text, 60)
 
     def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
@@ -252,12 +256,12 @@ class _TriedPage:
                 "none",
                 f"`pages` of {', '.join(self.other_kinds)} does not match the URL",
             )
-        for name, found in self.hits.items.items():
-            skipped = [*found.dropped.items(), *found.unreadable.items()]
+        for name, analyzed in self.hits.items.items():
+            skipped = [*analyzed.dropped.items(), *analyzed.unreadable.items()]
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in skipped)
-            yield f"{ITEMS}.{name}", pluralize(len(found.items), "item"), reasons
-            for item in found.items[:MAX_ITEMS]:
-                yield "", to_one_line(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
+            yield f"{ITEMS}.{name}", pluralize(len(analyzed.items), "item"), reasons
+            for item in analyzed.items[:MAX_ITEMS_SHOWN]:
+                yield "", to_one_line(orjson.dumps(dict(item.values)).decode(), MAX_VALUE_CHARS), ""
         if self.hits.rules:
             yield "rules", f"{len(self.hits.rules):,}", ""
         for hit in self.hits.rules:

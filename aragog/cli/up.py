@@ -28,8 +28,8 @@ from aragog.standalone import demo, system
 from aragog.standalone.running_system import is_ready, stop_running
 from aragog.standalone.supervisor import Supervisor
 
-SERVERS_TIMEOUT_S = 60.0
-NO_FLOWER = f"not installed: {install_command('flower')}"
+STARTUP_TIMEOUT_S = 60.0
+FLOWER_MISSING = f"not installed: {install_command('flower')}"
 
 
 class Stopped:
@@ -66,7 +66,7 @@ def up(*, detach: bool) -> None:
         _wait_until_listening(supervisor, settings, console, stopped)
         supervisor.ready()
         console.print(addresses(settings), markup=False, highlight=False, soft_wrap=True)
-        _report_agent(settings)
+        _warn_without_contact(settings)
         console.print("running; press Ctrl-C or run `aragog down` to stop")
         while not stopped:
             report_restarts(supervisor, console)
@@ -74,7 +74,7 @@ def up(*, detach: bool) -> None:
         console.print("stopping: running tasks are completed, queued URLs are kept")
 
 
-def _report_agent(settings: Settings) -> None:
+def _warn_without_contact(settings: Settings) -> None:
     fetch = settings.fetch
     if fetch.user_agent and not has_contact(fetch) and not demo.is_demo(settings):
         reason = "has no contact, so only loopback addresses are fetched"
@@ -85,7 +85,7 @@ def _wait_until_listening(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
     """Wait until the printed addresses respond, for at most a minute."""
-    until_s = time.monotonic() + SERVERS_TIMEOUT_S
+    until_s = time.monotonic() + STARTUP_TIMEOUT_S
     while not_listening := system.not_listening(settings):
         report_restarts(supervisor, console)
         if stopped or time.monotonic() > until_s:
@@ -96,7 +96,7 @@ def _wait_until_listening(
 
 
 def _detach(settings: Settings) -> None:
-    """Start `aragog up` as a daemon, and wait until everything is started."""
+    """Start `aragog up` as a daemon, and wait until it has started everything."""
     data_dir = settings.data_dir.absolute()
     run_dir, log = data_dir / "run", data_dir / "logs" / "up.log"
     if pid := running_pid(run_dir):
@@ -116,7 +116,7 @@ def _detach(settings: Settings) -> None:
         if is_ready(run_dir):
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
-            _report_agent(settings)
+            _warn_without_contact(settings)
             if not_listening := system.not_listening(settings):
                 raise ConfigError(
                     *(f"{address}; see the logs next to {log}" for address in not_listening)
@@ -219,7 +219,7 @@ def addresses(settings: Settings) -> str:
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
-        f"flower:  {flower if has('flower') else NO_FLOWER}\n"
+        f"flower:  {flower if has('flower') else FLOWER_MISSING}\n"
         f"{_flower_link(settings, flower)}"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
         f"broker:  {without_password(settings.resolved().broker.url)}"

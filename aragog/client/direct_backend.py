@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @contextmanager
 def _client_errors() -> Iterator[None]:
-    """Convert library errors to those that a client of a server would raise."""
+    """Convert the errors of libraries to those that a client of a server would raise."""
     try:
         yield
     except (AragogError, InvalidUrl):
@@ -40,7 +40,7 @@ def _client_errors() -> Iterator[None]:
 
 class DirectBackend:
     """
-    See `Backend`. `limit_s` is not enforced; only the storage engine's own timeouts limit a call.
+    See `Backend`. `limit_s` is not enforced. Only the timeouts of the storage engine limit a call.
 
     Args:
         parts: the services that operations use. The caller closes them.

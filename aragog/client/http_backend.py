@@ -1,8 +1,8 @@
 """
 Calls operations over HTTP with JSON.
 
-The timeout limits a whole request. The standard adapter in `requests` would apply it to each read
-of the response.
+The time limit applies to a whole request. The standard adapter in `requests` would apply it to each
+read of the response.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from urllib3.util import Timeout
 
 from aragog.api.error_table import OVER_QUOTA, TAKEN_DOWN, VALUE_TAKEN
 from aragog.api.json_values import (
-    STORED,
-    fresh_of,
-    members_of,
-    record_of,
+    STORED_MEMBERS,
+    build_record,
+    parse_fresh_json,
+    request_members,
     response_from_json,
     to_query,
 )
@@ -51,7 +51,7 @@ from aragog.urlstore.field_formats import FieldFormats, parse
 R = TypeVar("R")
 _TRANSIENT_STATUSES = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
-_EMPTY_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
+_EMPTY_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED_MEMBERS)}
 _NO_RESPONSE = "no response in time"
 
 
@@ -111,22 +111,24 @@ class HttpBackend:
         self._session.close()
 
     def _call_generic(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
-        response, route = self._send(operation, request, limit_s)
+        response, route = self._send_operation(operation, request, limit_s)
         if response.status == 404 or not response.body:
             return None
-        raw = parse(response.body)
-        raw = raw[route.member] if route.member else raw
+        json = parse(response.body)
+        json = json[route.member] if route.member else json
         return response_from_json(
-            operation.response_type, raw, self._formats, getattr(request, "field", "")
+            operation.response_type, json, self._formats, getattr(request, "field", "")
         )
 
-    def _send(
+    def _send_operation(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
-        members = members_of(request) if route.has_body else to_query(request, route.selected_by)
+        members = (
+            request_members(request) if route.has_body else to_query(request, route.selected_by)
+        )
         path, headers, body = _fill_path(route, members), _condition_headers(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
@@ -135,23 +137,23 @@ class HttpBackend:
             headers["Content-Type"] = "application/json"
         try:
             response = self._request(
-                route.method, path, limit_s, body, headers, params=params, missing=True
+                route.method, path, limit_s, body, headers, params=params, allows_missing=True
             )
         except VersionConflict as error:
             raise VersionConflict(request.url, request.if_version or "", error.found) from error
         return response, route
 
     def _get_fresh(self, request: GetFreshRequest, limit_s: float) -> FetchedPage:
-        response, _ = self._send(crawling.get_fresh, request, limit_s)
-        raw = parse(response.body)
-        if response.status == 404 and "state" not in raw:
-            raise _problem(404, raw, self._display_address)
-        return fresh_of(raw, request.url, self._formats)
+        response, _ = self._send_operation(crawling.get_fresh, request, limit_s)
+        json = parse(response.body)
+        if response.status == 404 and "state" not in json:
+            raise _to_error(404, json, self._display_address)
+        return parse_fresh_json(json, request.url, self._formats)
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
-            found: PageRecord | None = self._call_generic(reading.get, request, limit_s)
-            return found if found is None or request.facts else replace(found, **_EMPTY_FACTS)
+            page: PageRecord | None = self._call_generic(reading.get, request, limit_s)
+            return page if page is None or request.facts else replace(page, **_EMPTY_FACTS)
         batch_request = GetManyRequest(
             [request.url], request.fields, facts=request.facts, purpose=request.purpose
         )
@@ -175,23 +177,25 @@ class HttpBackend:
             postponed = []
             for url, result in zip(urls_left, results, strict=True):
                 if result["status"] in (200, 404):
-                    raw = result.get("record")
-                    record = record_of(raw, self._formats, facts=request.facts) if raw else None
+                    json = result.get("record")
+                    record = (
+                        build_record(json, self._formats, facts=request.facts) if json else None
+                    )
                     records[url] = record
                 elif result["status"] == 403:
                     records[url] = TakenDown(url)
                 elif result["status"] == 413:
                     postponed.append(url)
                 else:
-                    raise _problem(result["status"], result)
+                    raise _to_error(result["status"], result)
             urls_left = postponed
         return [records[url] for url in request.urls]
 
     def _get_content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
-        headers, begin = {}, validate_options(request).offset_bytes
-        if begin or request.limit_bytes is not None:
-            end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
-            headers["Range"] = f"bytes={begin}-{end}"
+        headers, start = {}, validate_options(request).offset_bytes
+        if start or request.limit_bytes is not None:
+            end = "" if request.limit_bytes is None else start + request.limit_bytes - 1
+            headers["Range"] = f"bytes={start}-{end}"
         params = {"url": request.url}
         if request.at_ms is not None:
             params["at_ms"] = str(request.at_ms)
@@ -200,7 +204,7 @@ class HttpBackend:
         if request.purpose is not None:
             params["for"] = request.purpose
         response = self._request(
-            "GET", "/v1/content", limit_s, headers=headers, params=params, missing=True
+            "GET", "/v1/content", limit_s, headers=headers, params=params, allows_missing=True
         )
         if response.status == 404:
             return None
@@ -212,7 +216,7 @@ class HttpBackend:
         return ContentPart(url, response.body, int(total or len(response.body)), meta)
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
-        """Delete fields with a PUT, because a DELETE has no version and has room for few names."""
+        """Delete fields with `put`, because a DELETE has no version and fits only a few names."""
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
         version: str = self._call_generic(writing.put, write, limit_s)
         return version
@@ -240,9 +244,9 @@ class HttpBackend:
         headers: Mapping[str, str] | None = None,
         *,
         params: Mapping[str, str] | None = None,
-        missing: bool = False,
+        allows_missing: bool = False,
     ) -> _Response:
-        """Send a request, and return a successful response or, if `missing`, a 404 or 416."""
+        """Return a successful response or, if `allows_missing`, one with status 404 or 416."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._display_address, _NO_RESPONSE)
         try:
@@ -256,10 +260,10 @@ class HttpBackend:
             raise ServiceUnavailable(
                 self._display_address, without_login(str(error), self._address)
             ) from error
-        if response.ok or (missing and response.status_code in (404, 416)):
+        if response.ok or (allows_missing and response.status_code in (404, 416)):
             return _Response(response.status_code, body, response.headers)
         retry_after = response.headers.get("Retry-After")
-        raise _problem(
+        raise _to_error(
             response.status_code, _problem_members(body), self._display_address, retry_after
         )
 
@@ -299,7 +303,7 @@ def _read_body(response: requests.Response) -> bytes:
 
 
 def _problem_members(body: bytes) -> Mapping[str, Any]:
-    """Return a problem's members. There are none if the response is not from an aragog server."""
+    """Return a problem's members. A response from another server than aragog has none."""
     try:
         members = orjson.loads(body)
     except ValueError:
@@ -307,8 +311,8 @@ def _problem_members(body: bytes) -> Mapping[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _problem(
-    status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
+def _to_error(
+    status: int, members: Mapping[str, Any], server: str = "", retry_after: str | None = None
 ) -> Exception:
     detail = str(members.get("detail", f"status {status}"))
     if status == 412:
@@ -317,8 +321,8 @@ def _problem(
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         if members.get("code") == OVER_QUOTA.code:
             limit, max_value, used = (members.get(name, 0) for name in ("limit", "most", "used"))
-            return QuotaExceeded(where, detail, str(limit), int(max_value), int(used), wait_s)
-        return ServiceUnavailable(where, detail, wait_s)
+            return QuotaExceeded(server, detail, str(limit), int(max_value), int(used), wait_s)
+        return ServiceUnavailable(server, detail, wait_s)
     if members.get("code") == TAKEN_DOWN.code:
         return TakenDown(str(members.get("url", "")))
     if members.get("code") == VALUE_TAKEN.code and "url" in members:
@@ -327,4 +331,4 @@ def _problem(
         return AccessDenied(detail)
     if status == 501:
         return BadInput(detail)
-    return PermanentError(f"{where}: {detail}") if status >= 500 else BadInput(detail)
+    return PermanentError(f"{server}: {detail}") if status >= 500 else BadInput(detail)

@@ -22,27 +22,27 @@ class DeadlineAdapter(HTTPAdapter):
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
         pool: Any = super().get_connection_with_tls_context(*args, **options)
-        pool.ConnectionCls = _with_deadline(type(pool).ConnectionCls)
+        pool.ConnectionCls = _add_deadline(type(pool).ConnectionCls)
         return pool
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads from a socket, with the socket's timeout as the deadline for all reads together."""
+    """Reads from a socket. The socket's timeout applies to all reads together."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
-        left_s = sock.gettimeout()
-        self._until_s = None if left_s is None else time.monotonic() + left_s
+        remaining_s = sock.gettimeout()
+        self._deadline_s = None if remaining_s is None else time.monotonic() + remaining_s
         self._sock, self._source = sock, source
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        if self._until_s is not None:
-            left_s = self._until_s - time.monotonic()
-            if left_s <= 0:
+        if self._deadline_s is not None:
+            remaining_s = self._deadline_s - time.monotonic()
+            if remaining_s <= 0:
                 raise TimeoutError("no response in time")
-            self._sock.settimeout(left_s)
+            self._sock.settimeout(remaining_s)
         count: int | None = self._source.readinto(buffer)
         return count
 
@@ -58,7 +58,7 @@ class _DeadlineResponse(HTTPResponse):
 
 
 @cache
-def _with_deadline(connection_class: Any) -> Any:
+def _add_deadline(connection_class: Any) -> Any:
     """Return a urllib3 connection class, plain or TLS, with a deadline for reading responses."""
 
     def request(self: Any, *args: Any, **options: Any) -> None:

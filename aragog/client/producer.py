@@ -1,5 +1,5 @@
 """
-Enqueues URLs, one or ten million, and returns a status for each.
+Enqueues URLs, whether one or ten million, and returns a status for each.
 
     from aragog.client import Aragog
 
@@ -31,7 +31,7 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
@@ -48,7 +48,7 @@ class Backlog:
     """The number of URLs that were accepted but are neither stored nor given up on yet."""
     memory_share: float
     """
-    The fraction of `maxmemory` in use on the fullest server in `redis.url` and `redis.nodes`, or on
+    The fraction of `maxmemory` that the fullest server in `redis.url` and `redis.nodes` uses, or
     the broker's emptiest shard if that is fuller. From 0.8 on, enqueueing raises `SlowDown`.
     """
     fetching_waits: bool
@@ -105,7 +105,7 @@ class Aragog:
             task_ignore_result=True,
             broker_connection_timeout=5,
         )
-        self._shards = _shards(broker)
+        self._shards = _connect_shards(broker)
         self._admission = Admission(shared.servers(), self._shards)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer.from_settings(
@@ -113,7 +113,7 @@ class Aragog:
             shared,
             self._sender,
             admission=self._admission,
-            traces=UrlTraces(tracer_of(self._settings)),
+            traces=UrlTraces(open_tracer(self._settings)),
         )
 
     @takes(EnqueueArguments)
@@ -140,7 +140,7 @@ class Aragog:
         Like `enqueue`, but returns an iterator that processes 1,000 URLs at a time.
 
         With `on_wait`, it does not raise `SlowDown`. Instead, it calls `on_wait` and waits for
-        `retry_after_s`, until there is free memory.
+        `retry_after_s`, again and again until there is free memory.
         """
         return self._enqueuer.enqueue(urls, arguments.options(), arguments.on_wait)
 
@@ -149,8 +149,8 @@ class Aragog:
         Keep URLs fresh for `owner` until `unwatch` is called with any form or alias of the URL.
 
         This does not fetch the URL, so call `enqueue` as well. Workers process the sent messages
-        within seconds. The call is idempotent. If an owner calls both `watch` and `unwatch` for a
-        URL, the later call counts.
+        within seconds. Idempotent. If an owner calls both `watch` and `unwatch` for a URL, the
+        later call counts.
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
@@ -190,7 +190,7 @@ class Aragog:
         return Backlog(self.in_flight(), self._admission.usage().share, state.closed)
 
     def counters(self) -> dict[str, int]:
-        """Return how often each event occurred: enqueued, fetched, refused, failed, stored, …"""
+        """Return how often each event occurred (enqueued, fetched, refused, failed, stored, …)."""
         return self._shared.counters.read()
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ class Aragog:
         self.close()
 
 
-def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
+def _connect_shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
     """Return clients for the Redis servers of a pinlater broker, by display name."""
     if kind_of(broker.url) != "pinlater":
         return {}

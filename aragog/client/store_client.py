@@ -46,8 +46,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_FIRST_DELAY_S, _LAST_DELAY_S = 0.05, 1.0
-_MARGIN_S = 5.0
+_FIRST_DELAY_S, _MAX_DELAY_S = 0.05, 1.0
+_WAIT_MARGIN_S = 5.0
 
 
 class Backend(Protocol):
@@ -74,12 +74,12 @@ def _client_method(operation: Operation[P, R]) -> Callable[Concatenate[Client, P
 
 def documented(method: T, operation: Operation[Any, Any]) -> T:
     """Give a method the name, options and docstring of an operation."""
-    named: Any = method
+    documented_method: Any = method
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     options = inspect.signature(operation.request).parameters.values()
-    named.__name__ = operation.name
-    named.__signature__ = inspect.Signature([self_parameter, *options])
-    named.__doc__ = f"{operation.text}\n\n{arguments_text(operation.request)}"
+    documented_method.__name__ = operation.name
+    documented_method.__signature__ = inspect.Signature([self_parameter, *options])
+    documented_method.__doc__ = f"{operation.text}\n\n{arguments_text(operation.request)}"
     return method
 
 
@@ -106,8 +106,8 @@ class Client(AbstractContextManager["Client"]):
     Args:
         backend: sends the requests.
         deadline_s: time limit for each call, including retries. A waiting call may take `wait_ms`
-            or `max_wait_ms` plus 5 s. Without a server, the limit only ends retries; once a call
-            has reached the store, the store's own limits apply (`store.hbase_timeout_ms`,
+            or `max_wait_ms` plus 5 s. Without a server, the limit only ends retries. Once a call
+            has reached the store, the limits of the store apply (`store.hbase_timeout_ms`,
             `content.s3_read_timeout_s`).
     """
 
@@ -213,7 +213,7 @@ class Client(AbstractContextManager["Client"]):
 
     def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call an operation with its options."""
-        request = _prepare(operation, operation.request(*args, **kwargs))
+        request = _prepare_request(operation, operation.request(*args, **kwargs))
         response: R = self._call_in_parts(operation, request)
         return response
 
@@ -225,7 +225,7 @@ class Client(AbstractContextManager["Client"]):
         self.close()
 
     def _call_in_parts(self, operation: Operation[Any, Any], request: Any) -> Any:
-        """Send a request, split into several if its list is too long, and return the response."""
+        """Send a request, or several if its list is too long, and return the whole response."""
         name = operation.split_option
         if name is None:
             return self._call_with_retries(operation, request)
@@ -244,31 +244,33 @@ class Client(AbstractContextManager["Client"]):
         deadline_s = self._deadline_s
         if operation.waits:
             wait_ms: int = getattr(request, "max_wait_ms", 0) or getattr(request, "wait_ms", 0)
-            deadline_s = wait_ms / 1000 + _MARGIN_S
+            deadline_s = wait_ms / 1000 + _WAIT_MARGIN_S
         if not operation.repeatable(request):
             return self._backend.call(operation, request, limit_s=deadline_s)
-        until_s = time.monotonic() + deadline_s
+        deadline_at_s = time.monotonic() + deadline_s
         delay_s = _FIRST_DELAY_S
         while True:
             try:
-                return self._backend.call(operation, request, limit_s=until_s - time.monotonic())
+                return self._backend.call(
+                    operation, request, limit_s=deadline_at_s - time.monotonic()
+                )
             except TRANSIENT as error:
                 wait_s = max(delay_s * random.uniform(0.5, 1.5), getattr(error, "retry_after_s", 0))
-                if time.monotonic() + wait_s >= until_s:
+                if time.monotonic() + wait_s >= deadline_at_s:
                     raise
                 time.sleep(wait_s)
-                delay_s = min(_LAST_DELAY_S, 2 * delay_s)
+                delay_s = min(_MAX_DELAY_S, 2 * delay_s)
 
 
-def _prepare(operation: Operation[Any, Any], request: Any) -> Any:
+def _prepare_request(operation: Operation[Any, Any], request: Any) -> Any:
     """Return the request with its URLs normalized and its lists as sequences."""
-    changed = {
+    changes = {
         field.name: value
         for field in operation.fields
         if (value := _prepare_value(field, original := getattr(request, field.name)))
         is not original
     }
-    return replace(request, **changed) if changed else request
+    return replace(request, **changes) if changes else request
 
 
 def _prepare_value(field: OptionField, value: Any) -> Any:

@@ -18,7 +18,7 @@ from aragog.api.error_table import OVER_QUOTA
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.reading import GetManyRequest, GetRequest, HistoryRequest
 from aragog.api.operations.values import PageRecord
-from aragog.api.thrift_values import arguments_of, record_of, response_from_struct
+from aragog.api.thrift_values import build_arguments, build_record, response_from_struct
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.errors import (
     AccessDenied,
@@ -47,7 +47,7 @@ def encode_struct(value: Any) -> bytes:
 
 
 def result_from_reply(
-    result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str
+    result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], server: str
 ) -> Any:
     """
     Return the result of a call, or None if the server raised NotFound.
@@ -56,7 +56,7 @@ def result_from_reply(
         result: an empty result struct for the call.
         reply: the reply message.
         arguments: the arguments that were sent.
-        where: the server, for error messages.
+        server: the server, for error messages.
 
     Raises:
         AragogError: the server raised a Thrift exception, or could not decode the call.
@@ -66,17 +66,17 @@ def result_from_reply(
     if message_kind != _REPLY:
         error = TApplicationException()
         error.read(protocol)
-        raise BadInput(f"{where}: {error.message}")
+        raise BadInput(f"{server}: {error.message}")
     protocol.read_struct(result)
     for name, value in vars(result).items():
         if name != "success" and value is not None:
             if isinstance(value, idl.NotFound):
                 return None
-            raise _convert_error(value, arguments, where)
+            raise _convert_error(value, arguments, server)
     return getattr(result, "success", None)
 
 
-def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+def _convert_error(raised: Any, arguments: Mapping[str, Any], server: str) -> AragogError:
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
@@ -92,13 +92,13 @@ def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> Ara
         case "Unavailable" if raised.code == OVER_QUOTA.code:
             quota = {"limit": raised.limit, "most": raised.most, "used": raised.used}
             wait_s = raised.retry_after_ms / 1000
-            return QuotaExceeded(where, raised.message, **quota, retry_after_s=wait_s)
+            return QuotaExceeded(server, raised.message, **quota, retry_after_s=wait_s)
         case "Unavailable":
-            return ServiceUnavailable(where, raised.message, raised.retry_after_ms / 1000)
+            return ServiceUnavailable(server, raised.message, raised.retry_after_ms / 1000)
         case "DeadlineExceeded":
-            return ServiceUnavailable(where, raised.message)
+            return ServiceUnavailable(server, raised.message)
         case _:
-            return PermanentError(f"{where}: {raised.message}")
+            return PermanentError(f"{server}: {raised.message}")
 
 
 def raise_item_error(result: Any) -> None:
@@ -168,10 +168,10 @@ class ThriftBackend:
         if operation.thrift is None:
             raise BadInput(f"{operation.name}: cannot be called over Thrift; use HTTP")
         service, method = operation.thrift
-        kind = getattr(getattr(idl, service), f"{method}_args")
-        arguments = arguments_of(operation, request, kind)
+        arguments_class = getattr(getattr(idl, service), f"{method}_args")
+        arguments = build_arguments(operation, request, arguments_class)
         if not operation.waits:
-            arguments.options.deadline_ms = _ms(limit_s)
+            arguments.options.deadline_ms = _to_ms(limit_s)
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
         response = response_from_struct(operation.response_type, value, self._formats)
         if isinstance(request, HistoryRequest):
@@ -181,23 +181,23 @@ class ThriftBackend:
     def _get_many(
         self, request: GetManyRequest, limit_s: float
     ) -> list[PageRecord | TakenDown | None]:
-        until_s = time.monotonic() + limit_s
+        deadline_at_s = time.monotonic() + limit_s
         records: dict[str, PageRecord | TakenDown | None] = {}
         remaining, fields = list(dict.fromkeys(request.urls)), request.fields
         while remaining:
             options = idl.BatchReadOptions(
                 facts=request.facts,
-                deadline_ms=_ms(until_s - time.monotonic()),
+                deadline_ms=_to_ms(deadline_at_s - time.monotonic()),
                 purpose=request.purpose,
             )
             arguments = idl.UrlStore.getMany_args(remaining, list(fields or ()), options)
-            results = self._call("UrlStore", "getMany", until_s, arguments)
+            results = self._call("UrlStore", "getMany", deadline_at_s, arguments)
             postponed = []
             for url, result in zip(remaining, results, strict=True):
                 if result.status == idl.ItemStatus.LEFT_OUT:
                     postponed.append(url)
                 elif result.status in (idl.ItemStatus.OK, idl.ItemStatus.NOT_FOUND):
-                    record = record_of(result.record, self._formats) if result.record else None
+                    record = build_record(result.record, self._formats) if result.record else None
                     records[url] = record
                 elif result.status == idl.ItemStatus.TAKEN_DOWN:
                     records[url] = TakenDown(url)
@@ -206,17 +206,19 @@ class ThriftBackend:
             if len(postponed) == len(remaining):
                 raise BadInput(f"{remaining[0]}: {results[0].message}")
             remaining = postponed
-        none_read = fields is not None and not fields
+        should_clear_fields = fields is not None and not fields
         urls = request.urls
-        return [without_fields(records[url]) if none_read else records[url] for url in urls]
+        return [
+            without_fields(records[url]) if should_clear_fields else records[url] for url in urls
+        ]
 
-    def _call(self, service: str, method: str, until_s: float, arguments: Any) -> Any:
-        """Make a call and return its result. The connection is only reused after a full reply."""
+    def _call(self, service: str, method: str, deadline_at_s: float, arguments: Any) -> Any:
+        """Make a call, and return its result. The connection is only reused after a full reply."""
         request = encode_struct(arguments)
         connection = None
         try:
-            connection = self._pool.take(until_s)
-            reply = connection.exchange(f"{service}:{method}".encode(), request, until_s)
+            connection = self._pool.take(deadline_at_s)
+            reply = connection.exchange(f"{service}:{method}".encode(), request, deadline_at_s)
         except (OSError, EOFError) as error:
             if connection is not None:
                 connection.close()
@@ -225,12 +227,12 @@ class ThriftBackend:
         result = getattr(getattr(idl, service), f"{method}_result")()
         return result_from_reply(result, reply, vars(arguments), self._where)
 
-    def _authenticate(self, connection: ThriftConnection, until_s: float) -> None:
+    def _authenticate(self, connection: ThriftConnection, deadline_at_s: float) -> None:
         if self._token is not None:
             request = encode_struct(idl.UrlStore.authenticate_args(self._token))
-            reply = connection.exchange(b"authenticate", request, until_s)
+            reply = connection.exchange(b"authenticate", request, deadline_at_s)
             result_from_reply(idl.UrlStore.authenticate_result(), reply, {}, self._where)
 
 
-def _ms(limit_s: float) -> int:
+def _to_ms(limit_s: float) -> int:
     return max(1, int(limit_s * 1000))

@@ -12,9 +12,10 @@ from struct import Struct
 
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-IDLE_S = 45.0
-"""Connections that were idle for longer are not reused. The server closes them after 75 s."""
-MAX_BYTES = 64 << 20
+MAX_IDLE_S = 45.0
+"""Connections that were idle for longer are not reused. By default, the server closes them after
+75 s."""
+MAX_REPLY_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
 
@@ -42,7 +43,7 @@ class ThriftConnectionPool:
         self._idle: list[ThriftConnection] = []
         self._lock = threading.Lock()
 
-    def take(self, until_s: float) -> ThriftConnection:
+    def take(self, deadline_at_s: float) -> ThriftConnection:
         """
         Return an idle connection, or a new one.
 
@@ -53,12 +54,12 @@ class ThriftConnectionPool:
         with self._lock:
             while self._idle:
                 connection = self._idle.pop()
-                if time.monotonic() - connection.used_s < IDLE_S and connection.is_quiet():
+                if time.monotonic() - connection.last_used_s < MAX_IDLE_S and connection.is_quiet():
                     return connection
                 connection.close()
-        connection = ThriftConnection(self._address, self._tls, until_s)
+        connection = ThriftConnection(self._address, self._tls, deadline_at_s)
         try:
-            self._on_open(connection, until_s)
+            self._on_open(connection, deadline_at_s)
         except BaseException:
             connection.close()
             raise
@@ -73,7 +74,7 @@ class ThriftConnectionPool:
         connection.close()
 
     def close(self) -> None:
-        """Close the idle connections, and later those that are put back."""
+        """Close the idle connections now, and the others when they are put back."""
         with self._lock:
             idle, self._idle, self._size = self._idle, [], 0
         for connection in idle:
@@ -87,33 +88,35 @@ class ThriftConnection:
     Args:
         address: host and port.
         tls: the TLS context, or None for plain TCP.
-        until_s: deadline for connecting, by `time.monotonic`.
+        deadline_at_s: deadline for connecting, by `time.monotonic`.
     """
 
     def __init__(
-        self, address: tuple[str, int], tls: ssl.SSLContext | None, until_s: float
+        self, address: tuple[str, int], tls: ssl.SSLContext | None, deadline_at_s: float
     ) -> None:
-        plain = socket.create_connection(address, _left_s(until_s))
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._sock = tls.wrap_socket(plain, server_hostname=address[0]) if tls else plain
-        self._number = 0
-        self.used_s = time.monotonic()
+        plain_socket = socket.create_connection(address, _remaining_s(deadline_at_s))
+        plain_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock = (
+            tls.wrap_socket(plain_socket, server_hostname=address[0]) if tls else plain_socket
+        )
+        self._call_count = 0
+        self.last_used_s = time.monotonic()
 
-    def exchange(self, name: bytes, arguments: bytes, until_s: float) -> TCyMemoryBuffer:
+    def exchange(self, name: bytes, arguments: bytes, deadline_at_s: float) -> TCyMemoryBuffer:
         """Send a call and return its reply. Raises OSError or EOFError if the connection fails."""
-        self._number += 1
-        number = _I32.pack(self._number)
-        head = _I32.pack(-0x7FFF0000 | _CALL) + _I32.pack(len(name)) + name + number
-        self._sock.settimeout(_left_s(until_s))
-        self._sock.sendall(_I32.pack(len(head) + len(arguments)) + head + arguments)
-        (size,) = _I32.unpack(self._read(4, until_s))
-        if not 12 <= size <= MAX_BYTES:
+        self._call_count += 1
+        sequence_number = _I32.pack(self._call_count)
+        header = _I32.pack(-0x7FFF0000 | _CALL) + _I32.pack(len(name)) + name + sequence_number
+        self._sock.settimeout(_remaining_s(deadline_at_s))
+        self._sock.sendall(_I32.pack(len(header) + len(arguments)) + header + arguments)
+        (size,) = _I32.unpack(self._read(4, deadline_at_s))
+        if not 12 <= size <= MAX_REPLY_BYTES:
             raise EOFError("the response is not Thrift")
-        reply = self._read(size, until_s)
+        reply = self._read(size, deadline_at_s)
         number_offset = 8 + int.from_bytes(reply[4:8])
-        if reply[number_offset : number_offset + 4] != number:
+        if reply[number_offset : number_offset + 4] != sequence_number:
             raise EOFError("the response belongs to another call")
-        self.used_s = time.monotonic()
+        self.last_used_s = time.monotonic()
         return TCyMemoryBuffer(reply)
 
     def is_quiet(self) -> bool:
@@ -131,10 +134,10 @@ class ThriftConnection:
         with contextlib.suppress(OSError):
             self._sock.close()
 
-    def _read(self, size: int, until_s: float) -> bytes:
+    def _read(self, size: int, deadline_at_s: float) -> bytes:
         parts = []
         while size:
-            self._sock.settimeout(_left_s(until_s))
+            self._sock.settimeout(_remaining_s(deadline_at_s))
             part = self._sock.recv(min(size, 1 << 20))
             if not part:
                 raise EOFError("the server closed the connection")
@@ -143,8 +146,8 @@ class ThriftConnection:
         return b"".join(parts)
 
 
-def _left_s(until_s: float) -> float:
-    left_s = until_s - time.monotonic()
-    if left_s <= 0:
+def _remaining_s(deadline_at_s: float) -> float:
+    remaining_s = deadline_at_s - time.monotonic()
+    if remaining_s <= 0:
         raise TimeoutError("no response in time")
-    return left_s
+    return remaining_s

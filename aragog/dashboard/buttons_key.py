@@ -1,10 +1,10 @@
 """
 The key that enables Flower's buttons on one machine. `aragog up` prints a link with the key.
 
-Without a login, Flower allows changes only if `FLOWER_UNAUTHENTICATED_API` is set, but that opens
-its API to every program and web page on the machine. The link stores a cookie that scripts cannot
-read and other sites cannot send. Requests caused by another site or port are also refused. There is
-no key if a login or that variable is set.
+Without a login, Flower allows changes only if `FLOWER_UNAUTHENTICATED_API` is set. That variable
+opens its API to every program on the machine and every web page in its browsers. Opening the link
+sets a cookie that scripts cannot read and other sites cannot send. Requests from pages of another
+site or port are also refused. No key is created if a login is configured or the variable is set.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from urllib.parse import urlencode, urlsplit
 
 FILE = "flower.key"
 COOKIE = "aragog_key"
-PATH = "/aragog/open"
+OPEN_URL_PATH = "/aragog/open"
 COOKIE_DAYS = 30
-KEY_NEEDED = "Actions are off in this browser: open the link `buttons` that `aragog up` prints."
-_LOGIN_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
+KEY_NEEDED = "Actions are off in this browser: open the `buttons` link that `aragog up` prints."
+_ACCESS_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
 
 
 def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
     """
-    Return the key, which is created if necessary in a file that only its owner can read.
+    Return the key. If there is none, create it in a file that only its owner can read.
 
-    Returns "" if a login is configured.
+    Returns "" if a login is configured or the API needs none.
     """
-    if any(environ.get(name) for name in _LOGIN_VARIABLES):
+    if any(environ.get(name) for name in _ACCESS_VARIABLES):
         return ""
     path = run_dir / FILE
     if key := read_key(run_dir):
@@ -55,19 +55,19 @@ def read_key(run_dir: Path) -> str:
 def link(flower_url: str, key: str, environ: Mapping[str, str]) -> str:
     """Return the link that enables the buttons in a browser."""
     prefix = environ.get("FLOWER_URL_PREFIX", "").strip("/")
-    path = f"/{prefix}{PATH}" if prefix else PATH
+    path = f"/{prefix}{OPEN_URL_PATH}" if prefix else OPEN_URL_PATH
     return f"{flower_url}{path}?{urlencode({'key': key})}"
 
 
 def is_own_request(request: Any) -> bool:
-    """Return True if the request comes from one of Flower's own pages, or from no page."""
-    site, source = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    """Return True if the request comes from one of Flower's pages, or not from a web page."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site:
         return site in ("same-origin", "none")
-    return not source or urlsplit(source).netloc == request.host
+    return not origin or urlsplit(origin).netloc == request.host
 
 
-def accept_key(key: str) -> None:
+def install_key_check(key: str) -> None:
     """Enable Flower's buttons for requests with the cookie. A second call changes nothing."""
     from flower.views import BaseHandler  # noqa: PLC0415 - only in Flower's process
 

@@ -55,18 +55,18 @@ class Components:
     overrides: Callable[[], Overrides]
     """Always returns the same object. Raises `ConfigError` if the overrides file is invalid."""
     limiter: Callable[[], Limiter]
-    """Always returns the same object, with these overrides. Raises `ConfigError` like
+    """Always returns the same object, with these overrides. Raises the same errors as
     `overrides`."""
     store: Callable[[], UrlStore]
     """Always returns the same object. Raises `StoreUnavailable` if the store cannot be opened."""
     close: Callable[[], None]
     """Closes the store, unless the caller passed it in."""
     admin: Admin | None
-    """The queues, or None if the broker is not pinlater. Other brokers do not report them."""
+    """The queues, or None if the broker is not pinlater. Other brokers do not report queues."""
     servers: Callable[[], Mapping[str, redis.Redis]]
     """
-    Returns a client for each Redis server, by `host:port` or path. Includes limiter nodes that were
-    added later.
+    Returns a client for each Redis server, by `host:port` or path. This includes limiter nodes that
+    were added after the start.
     """
     folder: Path | None
     """The folder with the embedded store's files, or None if the store is on a server."""

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 from aragog.crawl.stages.crawl_reports import CrawlReport
 from aragog.crawl.stages.crawl_status import CrawlStatus
-from aragog.dashboard.hours_plot import HOUR_MS, OTHER_COLOR, STORED_COLOR, WIDTH, bar, hours_plot
+from aragog.dashboard.hours_plot import (
+    HOUR_MS,
+    OTHER_COLOR,
+    STORED_COLOR,
+    WIDTH,
+    hours_plot,
+    plot_bar,
+)
 from aragog.observability.formatting import format_duration, format_time
 
 MAX_ROWS = 100
@@ -29,7 +36,7 @@ svg { width: 100%; height: auto; }
 
 
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
-    """Return a crawl's status for JSON."""
+    """Return a crawl's status as a JSON object."""
     record, counts = status.record.plain(), status.counts
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
@@ -45,10 +52,10 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
 
 
 def plain_report(report: CrawlReport) -> dict[str, Any]:
-    """Return a report for JSON."""
+    """Return a report as a JSON object."""
     return {
         "crawl": plain_status(report.status),
-        "domains": {domain: dict(counts) for domain, counts in _largest(report.domains)},
+        "domains": {domain: dict(counts) for domain, counts in _largest_domains(report.domains)},
         "hours": [
             {"at_ms": hour * HOUR_MS, "outcomes": dict(counts)}
             for hour, counts in report.hours.items()
@@ -75,14 +82,14 @@ class ReportSection(NamedTuple):
 def sections(report: CrawlReport) -> Iterator[ReportSection]:
     """Yield the report as tables. Empty tables are left out."""
     candidates = (
-        ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
-        ReportSection("Time left", ("", ""), _time_left(report)),
+        ReportSection("Outcomes", ("outcome", "URLs"), _count_rows(report.status.counts.outcomes)),
+        ReportSection("Time left", ("", ""), _time_left_rows(report)),
         ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MAX_ROWS]
         ]),
         ReportSection("Refused by robots.txt, by the site's usage preferences, or by an operator",
-                      ("outcome", "URLs"), _numbers(report.refused)),
+                      ("outcome", "URLs"), _count_rows(report.refused)),
         ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
             (d.domain, f"{d.waiting:,}") for d in report.open if d.robots_unreachable
         ][:MAX_ROWS]),
@@ -96,17 +103,17 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
             (domain, f"{counts.total():,}", f"{counts['stored']:,}")
-            for domain, counts in _largest(report.domains)
+            for domain, counts in _largest_domains(report.domains)
         ]),
     )  # fmt: skip
     return (section for section in candidates if section.rows)
 
 
-def _numbers(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, str]]:
     return [(name, f"{count:,}") for name, count in counts.items()]
 
 
-def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
+def _time_left_rows(report: CrawlReport) -> list[tuple[str, str]]:
     if not report.open_domains:
         return []
     slowest = next((domain for domain in report.open if domain.seconds_left is not None), None)
@@ -123,11 +130,11 @@ def _time_text(seconds: float | None) -> str:
     return "paused" if seconds is None else format_duration(round(seconds * 1000))
 
 
-def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
+def _largest_domains(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
     return sorted(domains.items(), key=lambda item: (-item[1].total(), item[0]))[:MAX_ROWS]
 
 
-def _facts(report: CrawlReport) -> list[tuple[str, str]]:
+def _summary_rows(report: CrawlReport) -> list[tuple[str, str]]:
     status = report.status
     counts, record = status.counts, status.record
     facts = [("state", f"{status.display_state} {record.reason}".strip())]
@@ -152,13 +159,17 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
 
 def report_markdown(report: CrawlReport) -> str:
     """Return the report as Markdown."""
-    lines = [f"# {report.status.record.name}", "", *_table(("", ""), _facts(report))]
+    lines = [
+        f"# {report.status.record.name}",
+        "",
+        *_markdown_table(("", ""), _summary_rows(report)),
+    ]
     for section in sections(report):
-        lines += ["", f"## {section.title}", "", *_table(section.columns, section.rows)]
+        lines += ["", f"## {section.title}", "", *_markdown_table(section.columns, section.rows)]
     return "\n".join(lines) + "\n"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
@@ -168,7 +179,7 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def report_html(report: CrawlReport) -> str:
     """Return the report as a self-contained HTML file with plots."""
     name = escape(report.status.record.name)
-    parts = [_html_table(("", ""), _facts(report))]
+    parts = [_html_table(("", ""), _summary_rows(report))]
     if report.hours:
         parts += ["<h2>URLs over time</h2>", hours_plot(report.hours).svg()]
     for section in sections(report):
@@ -186,11 +197,11 @@ def report_html(report: CrawlReport) -> str:
 def _html_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     head = f"<tr>{cells}</tr>" if any(titles) else ""
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
     return f"<table>{head}{body}</table>"
 
 
-def _cell(value: str) -> str:
+def _html_cell(value: str) -> str:
     is_number = value.replace(",", "").isdigit()
     return f"<td{' class=number' if is_number else ''}>{escape(value)}</td>"
 
@@ -198,12 +209,12 @@ def _cell(value: str) -> str:
 def _outcome_bars(outcomes: Mapping[str, int]) -> str:
     max_count, step = max(outcomes.values(), default=1), 18
     lines = [
-        bar(
+        plot_bar(
             0,
             n * step,
             WIDTH * count / max_count,
             step - 2,
-            _color(outcome),
+            _outcome_color(outcome),
             f"{outcome}: {count:,}",
         ).svg()
         for n, (outcome, count) in enumerate(outcomes.items())
@@ -212,5 +223,5 @@ def _outcome_bars(outcomes: Mapping[str, int]) -> str:
     return f'<svg {box} role="img" aria-label="URLs by outcome">{"".join(lines)}</svg>'
 
 
-def _color(outcome: str) -> str:
+def _outcome_color(outcome: str) -> str:
     return STORED_COLOR if outcome == "stored" else OTHER_COLOR

@@ -30,11 +30,11 @@ class DomainRow:
     qps: float
     """The current rate, including Crawl-delay and backoff."""
     backlog_ms: int
-    """How long its waiting URLs will take at this rate."""
+    """How long the domain's waiting URLs will take at this rate."""
     slots_ahead: int
     """The approximate number of planned requests."""
     waiting: int
-    """The approximate number of its waiting URLs, including those in the job queues."""
+    """The approximate number of waiting URLs, including those in the job queues."""
     next_slot_at_ms: int | None
     robots: str
     robots_age_ms: int | None
@@ -44,19 +44,19 @@ class DomainRow:
     errors_in_a_row: int
     backoff_factor: float
     latency_factor: float
-    """The factor by which its rate is reduced because it responds more slowly than usual."""
+    """The factor by which the rate is reduced, because the domain is slower than usual."""
     max_concurrent: int | None
     override: str
     """The domain's overrides."""
     stopped: bool
     refused_since_ms: int | None
-    """When the domain began to refuse every request, or None if it does not."""
+    """When the domain began to refuse every request, or None if it does not refuse them."""
     refused_at_ms: int | None
-    """When it last refused us."""
+    """When the domain last refused a request."""
     cause: str
-    """The main reason why it is slow or stopped, or an empty string."""
+    """The main reason why the domain is slow or stopped, or an empty string."""
     robots_unreachable: bool = False
-    """True if no page is fetched because its robots.txt is unreachable."""
+    """True if no page is fetched, because robots.txt is unreachable."""
 
     @property
     def backlog(self) -> str:
@@ -91,8 +91,8 @@ class DomainFacts:
     taken_down: bool
     queued: int = 0
     """
-    The approximate number of its URLs in the job queues. URLs that the limiter holds back are not
-    included.
+    The approximate number of the domain's URLs in the job queues, without those that the limiter
+    holds back.
     """
 
 
@@ -107,7 +107,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
         ConfigError: the overrides file is invalid.
     """
     limiter, overrides = components.limiter(), components.overrides()
-    reports, robots = limiter.describe(keys), _robots(keys, components)
+    reports, robots = limiter.describe(keys), _read_robots(keys, components)
     outcomes = components.outcomes.read(keys)
     roots = {key: f"http://{key}/" for key in keys}
     taken_down = components.store().takedowns.refused(roots.values())
@@ -133,11 +133,11 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     return rows
 
 
-def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
+def domain_paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
     """
     Return how fast each domain is fetched, and what slows it down.
 
-    Has the cost and errors of `domain_rows`.
+    Has the same cost as `domain_rows`, and raises the same errors.
     """
     return {
         row.domain: Pace(
@@ -147,10 +147,10 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
     }
 
 
-def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
+def _read_robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
     """
-    Return each key's robots.txt rules, from its own origins. If these have none, the rules come
-    from the domain's most recently stored origin.
+    Return the robots.txt rules of each key's http and https origins. If these have none, return
+    those of the domain's most recently stored origin.
     """
     domains = [key for key in keys if key == registered_domain(key)]
     newest = components.robots.last_stored_origins(domains)
@@ -190,12 +190,12 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
         stopped=report.stopped,
         refused_since_ms=outcomes.refused_since_ms if outcomes and outcomes.refuses_us else None,
         refused_at_ms=outcomes.refused_at_ms if outcomes and outcomes.refuses_us else None,
-        cause=cause(facts, now_ms),
+        cause=main_cause(facts, now_ms),
         robots_unreachable=facts.robots.unreachable,
     )
 
 
-def cause(facts: DomainFacts, now_ms: int) -> str:
+def main_cause(facts: DomainFacts, now_ms: int) -> str:
     """Return the main reason why the domain is slow or stopped, or an empty string."""
     report, robots = facts.report, facts.robots
     if facts.taken_down:
@@ -228,12 +228,12 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return ""
     if facts.crawl_delay_s and facts.qps < report.qps:
         return f"Crawl-delay of {facts.crawl_delay_s:g} s in robots.txt"
-    set_by = "an override" if facts.override and facts.override.qps else "politeness.qps"
-    return f"its rate, {facts.qps:.3g} requests/s ({set_by})"
+    source = "an override" if facts.override and facts.override.qps else "politeness.qps"
+    return f"its rate, {facts.qps:.3g} requests/s ({source})"
 
 
 def latency_text(report: DomainReport) -> str:
-    """Return a sentence on how much latency slows the domain down, and why."""
+    """Return a text that says how much latency slows the domain down, and why."""
     latency = format_duration(report.latency_ms or 0)
     usual = format_duration(report.usual_latency_ms or 0)
     return f"{report.latency_factor:.3g} times: its responses take {latency}, usually {usual}"
@@ -251,8 +251,8 @@ def _robots_text(cached: CachedRules) -> str:
     if cached.rules is None:
         return "not known"
     status = "no response" if cached.status is None else str(cached.status)
-    stale = ", stale" if cached.state is RulesState.STALE else ""
-    return f"{status}{stale}"
+    stale_note = ", stale" if cached.state is RulesState.STALE else ""
+    return f"{status}{stale_note}"
 
 
 def _outcomes_text(outcomes: LastOutcomes | None) -> str:

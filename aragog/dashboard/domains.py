@@ -1,10 +1,10 @@
 """
 Lists all domains and changes their rates, for Flower and `aragog domain`.
 
-The list also contains domains without stored URLs that only the rate limiter knows. It has two
-parts. First come a limited number of domains that rank in the chosen sort order, for example those
-with the longest backlog. Then come all others, sorted by their labels from right to left
-(`com.example`), like the store's host index.
+The list also contains domains that are only in the rate limiter and have no stored URLs. It has two
+parts. First comes a limited number of domains in the chosen sort order, for example those with the
+longest backlog. Then come all others, sorted by their labels from right to left (`com.example`),
+like the store's host index.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from urlspelling import normalize
 from urlspelling.domain import registered_domain, reversed_host
 from urlspelling.hosts import and_parents
 
-PAGE = 50
+PAGE_SIZE = 50
 MAX_RANKED_DOMAINS = 1000
 # A search that has read this many domains, or has taken this long, stops and returns a cursor.
-MAX_READ = 20_000
+MAX_READ_DOMAINS = 20_000
 MAX_READ_S = 1.0
 # A cursor is `ranked:` with an offset, or `name:` with the reversed labels to continue after.
-_RANKED, _NAME = "ranked:", "name:"
-# Both sort after a host's own labels. `!` sorts before its subdomains, and `/` sorts after them.
-_PAST_HOST, _PAST_DOMAIN = "!", "/"
+_RANKED_PREFIX, _NAME_PREFIX = "ranked:", "name:"
+# Both sort after the labels of a host. `!` sorts before its subdomains, and `/` after them.
+_AFTER_HOST, _AFTER_SUBDOMAINS = "!", "/"
 
 
 def _domains_by_backlog(components: Components) -> list[str]:
-    """Return the domains with URLs that wait for their turn in the limiter or in a job queue."""
+    """Return the domains with the most URLs that wait in the limiter or in a job queue."""
     queued = {
         report.key: report.waiting
         for report in components.limiter().busiest_domains(MAX_RANKED_DOMAINS)
@@ -54,7 +54,7 @@ def _domains_by_errors(components: Components) -> list[str]:
 
 
 def _domains_by_rate(components: Components) -> list[str]:
-    """Return the domains with an override or a backoff: stopped ones, then the slowest."""
+    """Return the domains with an override or a backoff: stopped ones first, then the slowest."""
     limiter = components.limiter()
     keys = {*_overridden_domains(components), *_domains_by_errors(components)}
     reports = limiter.describe(sorted(keys))
@@ -73,7 +73,7 @@ SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
     "refusing": _refusing_domains,
     "name": lambda _: (),
 }
-"""Maps each sort order to a function that returns the first domains. The others follow by name."""
+"""Maps sort orders to functions that return the first domains. All others follow by name."""
 
 
 def find_domains(
@@ -91,7 +91,7 @@ def find_domains(
     """
     if sort not in SORTS:
         raise BadInput(f"sort: must be one of {', '.join(SORTS)}, got {sort!r}")
-    page = _list(components).page(SORTS[sort](components), search.lower(), cursor)
+    page = _domain_list(components).page(SORTS[sort](components), search.lower(), cursor)
     keys = page.domains
     if cursor is None and "." in search:
         with contextlib.suppress(*BAD_INPUT):
@@ -99,7 +99,7 @@ def find_domains(
     return domain_rows(keys, components), page.cursor
 
 
-def _list(components: Components) -> DomainList:
+def _domain_list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
     domains = {
         *_overridden_domains(components),
@@ -157,7 +157,7 @@ def change_domain(
     domain: str,
     action: str,
     *,
-    who: str,
+    user_name: str,
     reason: str,
     qps: float | None = None,
     hours: str | None = None,
@@ -165,23 +165,23 @@ def change_domain(
     """
     Change the settings of a domain, and return its limiter key.
 
-    `rate` sets `qps` (None restores the default rate), `quiet` sets quiet hours, written as
-    described by `quiet_hours.FORM` (None removes them), and `stop` and `resume` need no value.
+    `rate` sets `qps` (None restores the default rate). `quiet` sets quiet hours in the form
+    `quiet_hours.FORM` (None removes them). `stop` and `resume` need no value.
 
     Raises:
         BadInput: the domain, action, rate or hours are invalid.
         BrokerUnavailable: Redis does not respond.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
-    who, reason = to_one_line(who), to_one_line(reason)
+    user_name, reason = to_one_line(user_name), to_one_line(reason)
     match action:
         case "stop" | "resume":
-            live.set_stopped(key, action == "stop", who=who, reason=reason)
+            live.set_stopped(key, action == "stop", who=user_name, reason=reason)
         case "rate":
-            live.set_qps(key, qps, who=who, reason=reason)
+            live.set_qps(key, qps, who=user_name, reason=reason)
         case "quiet":
             quiet = None if hours is None else quiet_hours(hours)
-            live.set_quiet_hours(key, quiet, who=who, reason=reason)
+            live.set_quiet_hours(key, quiet, who=user_name, reason=reason)
         case _:
             raise BadInput(f"{action!r}: must be rate, quiet, stop or resume")
     components.overrides().refresh()
@@ -194,8 +194,8 @@ class HostSource(Protocol):
     def first(self) -> str | None:
         """Return the next host with its labels reversed, or None at the end."""
 
-    def skip_to(self, beyond: str) -> None:
-        """Continue after the given reversed labels."""
+    def skip_to(self, reversed_labels: str) -> None:
+        """Continue after these reversed labels."""
 
 
 class DomainPage(NamedTuple):
@@ -211,11 +211,11 @@ class DomainList:
     The limiter keys of all known domains, in pages.
 
     Args:
-        walk: starts an iteration over the store's hosts after the given reversed labels.
+        walk: starts an iteration over the store's hosts, after some reversed labels.
         key_of: returns the limiter key of a host.
-        known: keys in the limiter or the overrides, which may have no stored URLs.
-        may_split_key: returns True if overrides may give some of a key's subdomains keys of their
-            own.
+        known: keys in the limiter or the overrides. They may have no stored URLs.
+        may_split_key: returns True if some subdomains of a key may have different keys, because of
+            overrides.
         stopwatch_s: a monotonic clock that measures the time of a search.
         page_size: number of domains per page.
         max_read: maximum number of domains that a search reads for one page, within `MAX_READ_S`.
@@ -229,15 +229,15 @@ class DomainList:
         may_split_key: Callable[[str], bool],
         stopwatch_s: Callable[[], float] = time.monotonic,
         *,
-        page_size: int = PAGE,
-        max_read: int = MAX_READ,
+        page_size: int = PAGE_SIZE,
+        max_read: int = MAX_READ_DOMAINS,
     ) -> None:
         self._walk = walk
         self._key_of = key_of
         self._known = sorted(set(known), key=reversed_host)
         self._may_split_key = may_split_key
         self._stopwatch_s = stopwatch_s
-        self._size, self._max_read = page_size, max_read
+        self._page_size, self._max_read = page_size, max_read
 
     def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
         """
@@ -246,37 +246,43 @@ class DomainList:
         Raises:
             BadInput: the cursor is invalid.
         """
-        cursor = cursor or f"{_RANKED}0"
+        cursor = cursor or f"{_RANKED_PREFIX}0"
         result: list[str] = []
-        if cursor.startswith(_RANKED):
+        if cursor.startswith(_RANKED_PREFIX):
             matching = [key for key in ranked if search in key]
-            offset = _offset(cursor)
-            result = matching[offset : offset + self._size]
-            if offset + self._size < len(matching):
-                return DomainPage(result, f"{_RANKED}{offset + self._size}")
-            cursor = _NAME
-        if not cursor.startswith(_NAME):
+            offset = _parse_offset(cursor)
+            result = matching[offset : offset + self._page_size]
+            if offset + self._page_size < len(matching):
+                return DomainPage(result, f"{_RANKED_PREFIX}{offset + self._page_size}")
+            cursor = _NAME_PREFIX
+        if not cursor.startswith(_NAME_PREFIX):
             raise BadInput(f"cursor: {cursor!r} is not a valid cursor for this list")
-        seen, until_s = set(ranked), self._stopwatch_s() + MAX_READ_S
-        for read, (key, position) in enumerate(self._domain_positions(cursor.removeprefix(_NAME))):
-            cursor = _NAME + position
+        seen, deadline_s = set(ranked), self._stopwatch_s() + MAX_READ_S
+        for read, (key, position) in enumerate(
+            self._domain_positions(cursor.removeprefix(_NAME_PREFIX))
+        ):
+            cursor = _NAME_PREFIX + position
             if search in key and key not in seen:
                 result.append(key)
-            if len(result) >= self._size or read >= self._max_read or self._stopwatch_s() > until_s:
+            if (
+                len(result) >= self._page_size
+                or read >= self._max_read
+                or self._stopwatch_s() > deadline_s
+            ):
                 return DomainPage(result, cursor)
         return DomainPage(result, None)
 
     def _domain_positions(self, after: str) -> Iterator[tuple[str, str]]:
         """Yield each domain after a position once, with the position just after it."""
-        keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > after]
+        keys = [key for key in self._known if reversed_host(key) + _AFTER_HOST > after]
         known = set(self._known)
         for key, position in self._stored_domains(after):
             while keys and reversed_host(keys[0]) < position:
-                yield keys[0], reversed_host(keys.pop(0)) + _PAST_HOST
+                yield keys[0], reversed_host(keys.pop(0)) + _AFTER_HOST
             if key not in known:
                 yield key, position
         for key in keys:
-            yield key, reversed_host(key) + _PAST_HOST
+            yield key, reversed_host(key) + _AFTER_HOST
 
     def _stored_domains(self, after: str) -> Iterator[tuple[str, str]]:
         """Like `_domain_positions`, for the domains in the store."""
@@ -285,7 +291,9 @@ class DomainList:
             key = self._key_of(reversed_host(label))
             is_subdomain = label != reversed_host(key)
             covers_domain = is_subdomain and not self._may_split_key(key)
-            position = reversed_host(key) + _PAST_DOMAIN if covers_domain else label + _PAST_HOST
+            position = (
+                reversed_host(key) + _AFTER_SUBDOMAINS if covers_domain else label + _AFTER_HOST
+            )
             if key not in listed_keys and not (
                 is_subdomain and self._was_listed_before(key, after)
             ):
@@ -301,12 +309,12 @@ class DomainList:
         while (label := walk.first()) is not None and label < after:
             if self._key_of(reversed_host(label)) == key:
                 return True
-            walk.skip_to(label + _PAST_HOST)
+            walk.skip_to(label + _AFTER_HOST)
         return False
 
 
-def _offset(cursor: str) -> int:
-    digits = cursor.removeprefix(_RANKED)
+def _parse_offset(cursor: str) -> int:
+    digits = cursor.removeprefix(_RANKED_PREFIX)
     if not digits.isdecimal() or len(digits) > 9:
         raise BadInput(f"cursor: {cursor!r} is not a valid cursor for this list")
     return int(digits)

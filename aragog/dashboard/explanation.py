@@ -42,15 +42,15 @@ def explain_url(url: str, components: Components) -> Explanation:
         InvalidUrl: the URL cannot be normalized.
     """
     normalized = normalize(url)
-    sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
+    sections = [ExplanationSection("spelling", tuple(_explain_spelling(url, normalized)))]
     sections += [
-        _section(title, explain_section, normalized, components)
+        _explain_section(title, explain_section, normalized, components)
         for title, explain_section in _SECTIONS
     ]
     return Explanation(url, normalized, tuple(sections))
 
 
-def _section(
+def _explain_section(
     title: str,
     explain_section: Callable[[str, Components], Iterator[Line]],
     url: str,
@@ -69,7 +69,7 @@ def _section(
     return ExplanationSection(title, tuple(lines), problem)
 
 
-def _spelling(url: str, normalized: str) -> Iterator[Line]:
+def _explain_spelling(url: str, normalized: str) -> Iterator[Line]:
     yield Line("normalized", normalized)
     for step in explain(url):
         yield Line(
@@ -77,12 +77,12 @@ def _spelling(url: str, normalized: str) -> Iterator[Line]:
         )
 
 
-def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
+def _explain_ssrf_filter(url: str, components: Components) -> Iterator[Line]:
     yield Line("address", components.ssrf_filter.vet_url(url) or "allowed")
 
 
-def _egress(url: str, components: Components) -> Iterator[Line]:
-    """Yield the URL's egress routes (proxies or addresses), and those that are failing."""
+def _explain_egress(url: str, components: Components) -> Iterator[Line]:
+    """Yield the URL's egress routes (proxies or addresses), and which of them are failing."""
     rules, now_ms = components.egress, components.clock.now_ms()
     route = rules.route(url)
     yield Line("egress route", ", else ".join(route.names), route.reason)
@@ -96,13 +96,13 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
             yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", retry_text)
 
 
-def _operator(url: str, components: Components) -> Iterator[Line]:
+def _explain_operator(url: str, components: Components) -> Iterator[Line]:
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
     yield Line("blocked", components.overrides().blocking_setting(host(url)) or "no")
 
 
-def _robots(url: str, components: Components) -> Iterator[Line]:
+def _explain_robots(url: str, components: Components) -> Iterator[Line]:
     cached, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
     if cached.rules is None:
         yield Line("robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL")
@@ -127,8 +127,8 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
         )
 
 
-def _preferences(url: str, components: Components) -> Iterator[Line]:
-    """Yield which uses of the page the site allows, and the effect on each purpose."""
+def _explain_preferences(url: str, components: Components) -> Iterator[Line]:
+    """Yield what the site says about uses of the page, and what that means for each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
     statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
@@ -145,13 +145,13 @@ def _preferences(url: str, components: Components) -> Iterator[Line]:
         yield Line("statement", line)
 
 
-def _slot(url: str, components: Components) -> Iterator[Line]:
+def _explain_slot(url: str, components: Components) -> Iterator[Line]:
     limiter, now_ms = components.limiter(), components.clock.now_ms()
     key = limiter.key_for(url)
     report = limiter.describe([key])[key]
     yield Line("limited as", key)
     rate = _rate_per_s(url, components, key, report)
-    yield _rate(url, components, report, rate)
+    yield _rate_line(url, components, report, rate)
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.quiet_ms:
@@ -176,10 +176,10 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
         yield Line("next slot", "at once")
     else:
         yield Line("next slot", format_time_and_distance(report.next_slot_at_ms, now_ms))
-    yield from _backlog(report, queued_by_domain(components).get(key, 0), rate)
+    yield from _backlog_lines(report, queued_by_domain(components).get(key, 0), rate)
 
 
-def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
+def _backlog_lines(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:
@@ -197,18 +197,18 @@ def _crawl_delay_s(url: str, components: Components) -> float | None:
 
 
 def _rate_per_s(url: str, components: Components, key: str, report: DomainReport) -> float:
-    """Return the domain's own rate, or the rate of its Crawl-delay if that is lower."""
+    """Return the domain's rate, or the rate of its Crawl-delay if that is lower."""
     interval_us = components.limiter().interval_us(key, _crawl_delay_s(url, components))
     return min(report.qps, 1e6 / report.interval_us(interval_us))
 
 
-def _rate(url: str, components: Components, report: DomainReport, qps: float) -> Line:
+def _rate_line(url: str, components: Components, report: DomainReport, qps: float) -> Line:
     delay_s = _crawl_delay_s(url, components)
     note = f"Crawl-delay {delay_s:g} s of robots.txt" if delay_s and qps < report.qps else ""
     return Line("rate now", f"{qps:g} requests/s", note)
 
 
-def _queue(url: str, components: Components) -> Iterator[Line]:
+def _explain_queue(url: str, components: Components) -> Iterator[Line]:
     contains = components.in_flight.contains(url)
     yield Line("in flight", "yes: enqueued, but not stored or given up yet" if contains else "no")
     if contains:
@@ -220,7 +220,7 @@ def _queue(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """Return what an in-flight URL is waiting for. Checks come in the order of the pipeline."""
+    """Return what an in-flight URL is waiting for. The checks have the order of the pipeline."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))
@@ -239,14 +239,15 @@ def _waits_for(url: str, components: Components) -> str:
     return "a worker, or the delay before its next attempt"
 
 
-def _store(url: str, components: Components) -> Iterator[Line]:
+def _explain_store(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, ())
     if pages := store.aliases.conflicting_pages(url):
-        who = " and ".join(pages)
+        claiming_pages = " and ".join(pages)
         yield Line(
             "not trusted",
-            f"until it is fetched: {who} name it as canonical, but their content differs",
+            f"until it is fetched: {claiming_pages} name it as canonical, but their content "
+            "differs",
         )
     if record is None:
         yield Line("stored", "no record")
@@ -256,11 +257,11 @@ def _store(url: str, components: Components) -> Iterator[Line]:
     for reason in store.aliases.reasons(url):
         if record.provisional or not reason.startswith(PROVISIONAL):
             yield Line("because", reason)
-    yield from _redirect(url, components)
-    leading = [name for name in FIRST_FACTS if name in record.facts]
-    for name in leading + sorted(record.facts.keys() - set(leading)):
-        yield _fact(name, record.facts[name], now_ms)
-    yield from _content(record)
+    yield from _redirect_lines(url, components)
+    first_names = [name for name in FIRST_FACTS if name in record.facts]
+    for name in first_names + sorted(record.facts.keys() - set(first_names)):
+        yield _fact_line(name, record.facts[name], now_ms)
+    yield from _content_lines(record)
     due = record.due_at_ms
     yield Line(
         "next refresh", "none is planned" if due is None else format_time_and_distance(due, now_ms)
@@ -271,7 +272,7 @@ def _store(url: str, components: Components) -> Iterator[Line]:
         yield Line(name, text)
 
 
-def _redirect(url: str, components: Components) -> Iterator[Line]:
+def _redirect_lines(url: str, components: Components) -> Iterator[Line]:
     page = components.store().pages.known([url]).get(url)
     if page and page.redirects_to and page.redirects_to != url:
         yield Line("redirects to", page.redirects_to)
@@ -279,7 +280,7 @@ def _redirect(url: str, components: Components) -> Iterator[Line]:
         yield Line("gone", "its origin reports that the page does not exist")
 
 
-def _fact(name: str, value: object, now_ms: int) -> Line:
+def _fact_line(name: str, value: object, now_ms: int) -> Line:
     if name.endswith(_TIME_SUFFIX) and isinstance(value, int):
         return Line(
             name.removesuffix(_TIME_SUFFIX).replace("_", " "),
@@ -290,14 +291,14 @@ def _fact(name: str, value: object, now_ms: int) -> Line:
     return Line(name.replace("_", " "), str(value))
 
 
-def _content(record: Record) -> Iterator[Line]:
+def _content_lines(record: Record) -> Iterator[Line]:
     if record.content_key:
         yield Line("content", f"{record.content_bytes or 0:,} bytes", f"as {record.content_key}")
     else:
         yield Line("content", "none")
 
 
-def _fields(url: str, components: Components) -> Iterator[Line]:
+def _explain_fields(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, info=True)
     if record is None:
@@ -308,7 +309,7 @@ def _fields(url: str, components: Components) -> Iterator[Line]:
         yield Line(name, to_one_line(value.decode("utf-8", "replace")), note)
 
 
-def _links(url: str, components: Components) -> Iterator[Line]:
+def _explain_links(url: str, components: Components) -> Iterator[Line]:
     store = components.store()
     out = store.links.outlinks(url, limit=MAX_OUTLINKS)
     yield Line("outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}")
@@ -321,14 +322,14 @@ def _links(url: str, components: Components) -> Iterator[Line]:
 
 
 _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
-    ("SSRF filter", _ssrf_filter),
-    ("egress", _egress),
-    ("operator", _operator),
-    ("robots.txt", _robots),
-    ("preferences", _preferences),
-    ("slot", _slot),
-    ("queue", _queue),
-    ("store", _store),
-    ("fields", _fields),
-    ("links", _links),
+    ("SSRF filter", _explain_ssrf_filter),
+    ("egress", _explain_egress),
+    ("operator", _explain_operator),
+    ("robots.txt", _explain_robots),
+    ("preferences", _explain_preferences),
+    ("slot", _explain_slot),
+    ("queue", _explain_queue),
+    ("store", _explain_store),
+    ("fields", _explain_fields),
+    ("links", _explain_links),
 )

@@ -1,8 +1,9 @@
 """
 Checks Host headers, and requires a login if other machines can connect to Flower.
 
-Flower itself checks neither. Through DNS rebinding, a web page could point its own host name at
-Flower's loopback address, read everything that Flower shows and, without a login, pause queues.
+Flower itself checks neither. Through DNS rebinding, a web page could make its host name resolve to
+Flower's loopback address. It could then read everything that Flower shows and, without a login,
+pause queues.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 from aragog.errors import CONFIG, ConfigError
 from aragog.runtime.hosts import is_allowed_host, is_loopback
 
-OPEN_API = "FLOWER_UNAUTHENTICATED_API"
-_TRUE = ("1", "true", "yes", "y", "t", "on")
+OPEN_API_VARIABLE = "FLOWER_UNAUTHENTICATED_API"
+_TRUE_VALUES = ("1", "true", "yes", "y", "t", "on")
 
 
 def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
@@ -27,14 +28,16 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
         ConfigError: other machines could reach Flower or its API without a login.
     """
     login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
-    _check(host, login=login, open_api=environ.get(OPEN_API, "").lower() in _TRUE)
+    _check_login(
+        host, login=login, open_api=environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES
+    )
 
 
 def guard_address(default_host: str) -> None:
     """
-    Make Flower listen on `default_host` instead of all addresses if no address is given.
+    Make Flower listen on `default_host`, not on all addresses, if its options contain no address.
 
-    Flower exits with an error if it would listen beyond loopback without a login.
+    Flower exits with an error if other machines could connect to it without a login.
     """
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
 
@@ -47,9 +50,9 @@ def guard_address(default_host: str) -> None:
         if not options.unix_socket:
             options.address = options.address or default_host
             login = bool(options.basic_auth or options.auth)
-            open_api = os.environ.get(OPEN_API, "").lower() in _TRUE
+            open_api = os.environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES
             try:
-                _check(options.address, login=login, open_api=open_api)
+                _check_login(options.address, login=login, open_api=open_api)
             except CONFIG as error:
                 sys.exit(f"aragog: {error}")
         return original(self)
@@ -58,7 +61,7 @@ def guard_address(default_host: str) -> None:
     Flower.start_http_server = start_http_server
 
 
-def _check(host: str, *, login: bool, open_api: bool) -> None:
+def _check_login(host: str, *, login: bool, open_api: bool) -> None:
     if is_loopback(host):
         return
     if not login:
@@ -68,8 +71,8 @@ def _check(host: str, *, login: bool, open_api: bool) -> None:
         )
     if open_api:
         raise ConfigError(
-            f"serving.flower_host: {host} is reached from other machines, and {OPEN_API} opens "
-            "Flower's API to them; unset it"
+            f"serving.flower_host: {host} is reached from other machines, and "
+            f"{OPEN_API_VARIABLE} opens Flower's API to them; unset it"
         )
 
 

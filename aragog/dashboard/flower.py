@@ -1,4 +1,4 @@
-"""Adds aragog's pages and metrics to Flower, and pinlater's."""
+"""Adds the pages and metrics of aragog and pinlater to Flower."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from aragog.crawl.stages.crawl_control import CrawlControl
-from aragog.dashboard.buttons_key import KEY_NEEDED, PATH, accept_key
+from aragog.dashboard.buttons_key import KEY_NEEDED, OPEN_URL_PATH, install_key_check
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
 from aragog.dashboard.waiting import queue_notes
@@ -36,7 +36,7 @@ def install(
         refresh: enqueues a URL to be fetched now. Returns the reason if it was refused, or "".
         allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
-        host: where Flower listens if no address is given.
+        host: the address on which Flower listens if its options contain none.
         crawls: returns the crawl control, always the same object; None if there are no crawls.
         key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
@@ -44,7 +44,7 @@ def install(
         True if every extension was installed.
     """
 
-    def admin_of(_: Any) -> Admin:
+    def get_admin(_: Any) -> Admin:
         if components.admin is None:
             raise InvalidArgument("this broker does not report its queues; use pinlater://")
         return components.admin
@@ -52,21 +52,21 @@ def install(
     def install_pages() -> tuple[list[Any], Traversable]:
         guard_hosts(allowed_hosts)
         guard_address(host)
-        accept_key(key)
+        install_key_check(key)
         _add_metrics(components)
-        return _routes(components, refresh, crawls or no_crawls, key), files(
+        return _page_routes(components, refresh, crawls or no_crawls, key), files(
             "aragog.dashboard"
         ) / "templates"
 
     locked_message = KEY_NEEDED if key else ACTIONS_OFF
     return install_pinlater(
-        admin_of, install_pages, lambda: queue_notes(components), locked=locked_message
+        get_admin, install_pages, lambda: queue_notes(components), locked=locked_message
     )
 
 
 def no_crawls() -> CrawlControl:
     """
-    Take the place of the function that returns the crawl control if there are no crawls.
+    Replace the function that returns the crawl control, for systems without crawls.
 
     Raises:
         BadInput: always.
@@ -74,7 +74,7 @@ def no_crawls() -> CrawlControl:
     raise BadInput("this system has no crawls")
 
 
-def _routes(
+def _page_routes(
     components: Components,
     refresh: Callable[[str], str],
     crawls: Callable[[], CrawlControl],
@@ -96,7 +96,7 @@ def _routes(
         *page_routes(
             "aragog-crawls", r"/aragog/crawls", CrawlsPage, {**arguments, "control": crawls}
         ),
-        url(PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
+        url(OPEN_URL_PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
         *page_routes("aragog-url", r"/aragog/url", UrlPage, {**arguments, "refresh": refresh}),
     ]
 
@@ -106,10 +106,10 @@ def _add_metrics(components: Components) -> None:
 
     from aragog.dashboard.scraped_metrics import MetricsCollector  # noqa: PLC0415
 
-    if not _installed:
-        _installed.append(MetricsCollector(components))
-        REGISTRY.register(_installed[0])
+    if not _registered_collectors:
+        _registered_collectors.append(MetricsCollector(components))
+        REGISTRY.register(_registered_collectors[0])
 
 
-_installed: list[Any] = []
+_registered_collectors: list[Any] = []
 """This process's collector, once it is registered."""

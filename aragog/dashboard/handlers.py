@@ -104,7 +104,7 @@ class StoredPage(NamedTuple):
 
 
 def stored_page(url: str, components: Components) -> StoredPage | None:
-    """Return the stored data with up to `MAX_LINKS` links per direction, or None."""
+    """Return the stored data, with up to `MAX_LINKS` links in each direction, or None."""
     store = components.store()
     record = store.get(url, info=True)
     if record is None:
@@ -119,7 +119,7 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
 
 
 class DomainsPage(DashboardPage):
-    """Shows all domains, or one domain with its history and buttons for its rate."""
+    """Shows all domains, or one domain with its history and the buttons that change its rate."""
 
     tab = "aragog-domains"
 
@@ -166,15 +166,15 @@ class DomainsPage(DashboardPage):
         self.redirect(f"{self.reverse_url(self.tab)}?domain={key}")
 
     def _act(self, domain: str, action: str, rate: str, reason: str) -> str:
-        qps = _rate(rate) if action == "rate" else None
+        qps = _parse_rate(rate) if action == "rate" else None
         action = "rate" if action == "reset" else action
         return change_domain(
-            self.components, domain, action, who=self.user_name(), reason=reason, qps=qps
+            self.components, domain, action, user_name=self.user_name(), reason=reason, qps=qps
         )
 
 
 class CrawlsPage(DashboardPage):
-    """Shows all crawls, or the report on one with buttons to pause, resume and cancel it."""
+    """Shows all crawls, or a report on one crawl with buttons to pause, resume and cancel it."""
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
@@ -228,9 +228,12 @@ class CrawlsPage(DashboardPage):
     async def post(self) -> None:
         self.check_may_change()
         name, action, reason = (
-            str(self.get_body_argument(part, "")) for part in ("crawl", "action", "reason")
+            str(self.get_body_argument(field_name, ""))
+            for field_name in ("crawl", "action", "reason")
         )
-        host, template = (str(self.get_body_argument(part, "")) for part in ("host", "template"))
+        host, template = (
+            str(self.get_body_argument(field_name, "")) for field_name in ("host", "template")
+        )
         act = partial(self._decide, host, template, action) if host or template else None
         _, problem = await self.read(act or (lambda: self._act(name, action, reason)))
         if problem:
@@ -253,14 +256,16 @@ class CrawlsPage(DashboardPage):
             case "resume":
                 control.resume(name)
             case "cancel":
-                who = to_one_line(self.user_name())
-                control.cancel(name, f"{to_one_line(reason)} ({who})" if reason else f"by {who}")
+                user_name = to_one_line(self.user_name())
+                control.cancel(
+                    name, f"{to_one_line(reason)} ({user_name})" if reason else f"by {user_name}"
+                )
             case _:
                 raise BadInput(f"{action!r}: must be pause, resume or cancel")
 
 
 class OpenButtonsPage(FlowerPage):
-    """The page that `aragog up` prints a link to. Stores the key for the buttons in a cookie."""
+    """The page to which `aragog up` prints a link. Stores the key for the buttons in a cookie."""
 
     _key: str
 
@@ -278,7 +283,7 @@ class OpenButtonsPage(FlowerPage):
         self.redirect(self.reverse_url(CrawlsPage.tab))
 
 
-def _rate(text: str) -> float:
+def _parse_rate(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:

@@ -30,7 +30,7 @@ class PlotBar(NamedTuple):
 
 
 class PlotLabel(NamedTuple):
-    """A label below a plot. `anchor` says which end of the text is at `x`."""
+    """A label below a plot. `anchor` determines which end of the text is at `x`."""
 
     x: str
     text: str
@@ -52,13 +52,13 @@ class HoursPlot(NamedTuple):
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        bars = "".join(bar.svg() for bar in self.bars)
+        bars = "".join(plot_bar.svg() for plot_bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'
         return f'<svg viewBox="{self.box}" {name}>{bars}{labels}</svg>'
 
 
-def bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
+def plot_bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
     """Return a bar, with a gap before the next one."""
     return PlotBar(
         f"{x:.1f}", f"{y:.1f}", f"{max(width - 1, 0.5):.1f}", f"{height:.1f}", color, title
@@ -73,7 +73,7 @@ def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
     labels = (
         PlotLabel("0", format_time(first * HOUR_MS), "start"),
         PlotLabel(str(WIDTH), format_time((last + 1) * HOUR_MS), "end"),
-        *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
+        *(PlotLabel(f"{x_position + 12:.0f}", name, "start") for x_position, _, name in _LEGEND),
     )
     return HoursPlot(bars, labels, f"URLs per hour, at most {max_count}")
 
@@ -82,11 +82,23 @@ def _bars(
     hours: Mapping[int, Counter[str]], first: int, width: float, max_count: int
 ) -> Iterator[PlotBar]:
     for hour, counts in hours.items():
-        left, stored = (hour - first) * width, counts["stored"]
-        low, high = HEIGHT * stored / max_count, HEIGHT * counts.total() / max_count
+        x_position, stored = (hour - first) * width, counts["stored"]
+        stored_height, total_height = (
+            HEIGHT * stored / max_count,
+            HEIGHT * counts.total() / max_count,
+        )
         title = f"{format_time(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
-        yield bar(left, HEIGHT - low, width, low, STORED_COLOR, title)
-        yield bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title)
+        yield plot_bar(
+            x_position, HEIGHT - stored_height, width, stored_height, STORED_COLOR, title
+        )
+        yield plot_bar(
+            x_position,
+            HEIGHT - total_height,
+            width,
+            total_height - stored_height,
+            OTHER_COLOR,
+            title,
+        )
 
 
 _LEGEND = (
@@ -96,5 +108,5 @@ _LEGEND = (
 
 
 def _legend_bars() -> Iterator[PlotBar]:
-    for left, color, name in _LEGEND:
-        yield bar(left, HEIGHT + 7, 9, 8, color, name)
+    for x_position, color, name in _LEGEND:
+        yield plot_bar(x_position, HEIGHT + 7, 9, 8, color, name)

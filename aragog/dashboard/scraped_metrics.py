@@ -4,8 +4,8 @@ Prometheus metrics that are collected when Prometheus requests (scrapes) them.
 All components are read in parallel. A scrape waits for at most `SCRAPE_TIMEOUT_S`, and slower reads
 continue in the background. A slow response usually means that the machine is busy, so the scrape
 shows the component's previous values if they are at most `MAX_AGE_S` old. `aragog_part_up` is 0 for
-a component that failed or has not responded for that long. The metric is absent until the
-component's first response.
+a component that failed or has not responded for `MAX_AGE_S`. The metric is absent until the
+component has responded once.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class ComponentMetrics:
     Args:
         read: returns the metrics.
         clock: measures the age of the metrics.
-        window_s: how long previous metrics are shown while newer ones are late.
+        max_age_s: how long previous metrics are shown while newer ones are late.
     """
 
-    def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
+    def __init__(self, read: Callable[[], list[Metric]], clock: Clock, max_age_s: float) -> None:
         self._read = read
         self._clock = clock
-        self._window_s = window_s
+        self._max_age_s = max_age_s
         self._lock = threading.Lock()
         self._running: Future[None] | None = None
-        self._good: list[Metric] | None = None
+        self._last_metrics: list[Metric] | None = None
         self._unanswered_since_s: float | None = None
         self._failed = False
 
@@ -66,29 +66,29 @@ class ComponentMetrics:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
                     self._unanswered_since_s = self._clock.monotonic_s()
-                self._running = threads.submit(self._read_and_keep)
+                self._running = threads.submit(self._read_and_store)
             return self._running
 
-    def _read_and_keep(self) -> None:
+    def _read_and_store(self) -> None:
         """Read, and keep the result for this scrape or, if it is late, for the next one."""
         try:
             metrics = self._read()
         except (*ALL, redis.RedisError, OSError) as error:
             if not _is_timeout(error):  # a timeout counts as late
                 with self._lock:
-                    self._good, self._failed = None, True
+                    self._last_metrics, self._failed = None, True
             return
         with self._lock:
-            self._good, self._failed, self._unanswered_since_s = metrics, False, None
+            self._last_metrics, self._failed, self._unanswered_since_s = metrics, False, None
 
     def state_and_metrics(self) -> tuple[bool | None, list[Metric]]:
         """Return whether the component is up (None if unknown), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
             late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
-            if self._failed or late_s > self._window_s:
+            if self._failed or late_s > self._max_age_s:
                 return False, []
-            return (True, self._good) if self._good is not None else (None, [])
+            return (True, self._last_metrics) if self._last_metrics is not None else (None, [])
 
 
 def _is_timeout(error: BaseException | None) -> bool:
@@ -106,7 +106,7 @@ class MetricsCollector(Collector):
     Args:
         components: the components to read.
         wait_s: the maximum duration of a scrape.
-        window_s: how long previous metrics are shown while a component is late.
+        max_age_s: how long previous metrics are shown while a component is late.
     """
 
     def __init__(
@@ -114,12 +114,14 @@ class MetricsCollector(Collector):
         components: Components,
         *,
         wait_s: float = SCRAPE_TIMEOUT_S,
-        window_s: float = MAX_AGE_S,
+        max_age_s: float = MAX_AGE_S,
     ) -> None:
         self._wait_s = wait_s
         self._threads = ThreadPoolExecutor(len(READERS), thread_name_prefix="metrics")
         self._components = {
-            name: ComponentMetrics(partial(_read_all, read, components), components.clock, window_s)
+            name: ComponentMetrics(
+                partial(_read_all, read, components), components.clock, max_age_s
+            )
             for name, read in READERS
         }
 
@@ -160,15 +162,15 @@ FRESHNESS_CACHE_S = 30.0
 MAX_QUEUES = 100
 
 
-def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
+def _fill_with_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
     """
-    Return the counts, with 0 for missing ones. Prometheus computes rates only from series that
-    start at 0.
+    Return the counts, with 0 for missing ones, because Prometheus computes rates only from series
+    that start at 0.
     """
     return {**dict.fromkeys(names, 0), **counts}
 
 
-def _urls(components: Components) -> Iterator[Metric]:
+def _url_metrics(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_in_flight",
         "URLs in flight: not stored or given up yet.",
@@ -181,19 +183,19 @@ def _urls(components: Components) -> Iterator[Metric]:
     if counts:  # otherwise Redis may not have responded, and 0 would look like a restart
         known_counts = {name: counts[name] for name in counters.EVENTS if name in counts}
         # The counts by outcome are included in `failed` and must not be added to it.
-        for name, count in sorted(_from_zero(counters.EVENTS, known_counts).items()):
+        for name, count in sorted(_fill_with_zero(counters.EVENTS, known_counts).items()):
             events.add_metric([name], count)
     yield events
 
 
-def _measurements(components: Components) -> Iterator[Metric]:
+def _measurement_metrics(components: Components) -> Iterator[Metric]:
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)
 
 
-def _outages(components: Components) -> Iterator[Metric]:
-    out = GaugeMetricFamily(
+def _outage_metrics(components: Components) -> Iterator[Metric]:
+    is_out_metric = GaugeMetricFamily(
         "aragog_part_outage",
         "1: tasks wait because this component does not respond.",
         labels=["part"],
@@ -204,12 +206,12 @@ def _outages(components: Components) -> Iterator[Metric]:
         labels=["part"],
     )
     for part, (is_out, count) in components.outages.read(components.clock.now_ms()).items():
-        out.add_metric([part], is_out)
+        is_out_metric.add_metric([part], is_out)
         failures.add_metric([part], count)
-    yield from (out, failures)
+    yield from (is_out_metric, failures)
 
 
-def _failing_routes(components: Components) -> Iterator[Metric]:
+def _egress_metrics(components: Components) -> Iterator[Metric]:
     failing = GaugeMetricFamily(
         "aragog_egress_failing", "Machines on which an egress route fails.", labels=["way"]
     )
@@ -219,7 +221,7 @@ def _failing_routes(components: Components) -> Iterator[Metric]:
     yield failing
 
 
-def _spool(components: Components) -> Iterator[Metric]:
+def _spool_metrics(components: Components) -> Iterator[Metric]:
     state = components.spool.state()
     yield GaugeMetricFamily(
         "aragog_spool_bytes", "Bodies between two stages.", value=state.used_bytes
@@ -252,7 +254,7 @@ def crawl_log_metrics(components: Components) -> Iterator[Metric]:
     )
 
 
-def _queues(components: Components) -> Iterator[Metric]:
+def _queue_metrics(components: Components) -> Iterator[Metric]:
     if components.admin is None:
         return
     jobs = GaugeMetricFamily("aragog_jobs", "Jobs by state.", labels=["queue", "state"])
@@ -278,28 +280,30 @@ def _queues(components: Components) -> Iterator[Metric]:
         due.add_metric([queue], status.sizes.due)
         age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
         paused.add_metric([queue], status.paused)
-        for event, count in _from_zero(EVENTS, status.events).items():
+        for event, count in _fill_with_zero(EVENTS, status.events).items():
             events.add_metric([queue, event], count)
-        lateness.add_metric([queue], _lateness(status), status.stats.get("late_ms", 0) / 1000)
+        lateness.add_metric(
+            [queue], _lateness_buckets(status), status.stats.get("late_ms", 0) / 1000
+        )
     yield from (jobs, due, age, paused, events, lateness)
 
 
-def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
+def _lateness_buckets(status: QueueStatus) -> list[tuple[str, float]]:
     """Return how many jobs were claimed within each bound after they were due."""
-    reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
+    claimed_counts = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
     bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
-    return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
+    return buckets(bounds_s, [*claimed_counts, status.stats.get("claimed", 0)])
 
 
-def _shards(components: Components) -> Iterator[Metric]:
-    """Yield each shard's state as this process last saw it, without a request."""
+def _shard_metrics(components: Components) -> Iterator[Metric]:
+    """Yield each shard's last known state in this process, without a request."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.is_healthy)
     yield shards
 
 
-def _domains(components: Components) -> Iterator[Metric]:
+def _domain_metrics(components: Components) -> Iterator[Metric]:
     backlog = GaugeMetricFamily(
         "aragog_domain_backlog_seconds",
         f"How long a domain's URLs that wait for slots will take, for the {MAX_DOMAINS} longest.",
@@ -314,7 +318,7 @@ def _domains(components: Components) -> Iterator[Metric]:
     yield from (backlog, slowed)
 
 
-def _refusing_domains(components: Components) -> Iterator[Metric]:
+def _refusal_metrics(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_domains_refusing",
         "Domains whose last ten or more responses were all 401, 402, 403, 429 or 451.",
@@ -331,7 +335,7 @@ def _refusing_domains(components: Components) -> Iterator[Metric]:
     yield since
 
 
-def _store(components: Components) -> Iterator[Metric]:
+def _store_metrics(components: Components) -> Iterator[Metric]:
     maintenance = components.store().maintenance
     yield GaugeMetricFamily(
         "aragog_compaction_lag_seconds",
@@ -346,7 +350,7 @@ def _store(components: Components) -> Iterator[Metric]:
         )
 
 
-def _freshness(components: Components) -> Iterator[Metric]:
+def _freshness_metrics(components: Components) -> Iterator[Metric]:
     """Yield the freshness of each page type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
@@ -374,7 +378,7 @@ def _freshness(components: Components) -> Iterator[Metric]:
     )
 
 
-def _disk(components: Components) -> Iterator[Metric]:
+def _disk_metrics(components: Components) -> Iterator[Metric]:
     if components.folder is not None:
         free = shutil.disk_usage(components.folder).free
         yield GaugeMetricFamily(
@@ -384,7 +388,7 @@ def _disk(components: Components) -> Iterator[Metric]:
         )
 
 
-def _memory(components: Components) -> Iterator[Metric]:
+def _redis_metrics(components: Components) -> Iterator[Metric]:
     used = GaugeMetricFamily("aragog_redis_used_bytes", "Memory in use.", labels=["server"])
     max_bytes = GaugeMetricFamily(
         "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
@@ -404,18 +408,18 @@ def _memory(components: Components) -> Iterator[Metric]:
 
 
 READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
-    ("urls", _urls),
-    ("totals", _measurements),
-    ("outages", _outages),
-    ("egress", _failing_routes),
-    ("spool", _spool),
+    ("urls", _url_metrics),
+    ("totals", _measurement_metrics),
+    ("outages", _outage_metrics),
+    ("egress", _egress_metrics),
+    ("spool", _spool_metrics),
     ("crawl_log", crawl_log_metrics),
-    ("queues", _queues),
-    ("shards", _shards),
-    ("domains", _domains),
-    ("refusing", _refusing_domains),
-    ("store", _store),
-    ("freshness", _freshness),
-    ("disk", _disk),
-    ("redis", _memory),
+    ("queues", _queue_metrics),
+    ("shards", _shard_metrics),
+    ("domains", _domain_metrics),
+    ("refusing", _refusal_metrics),
+    ("store", _store_metrics),
+    ("freshness", _freshness_metrics),
+    ("disk", _disk_metrics),
+    ("redis", _redis_metrics),
 )

@@ -1,7 +1,7 @@
 """
-Which domains have queued URLs, and what these URLs are waiting for.
+Estimate which domains have queued URLs, and what these URLs are waiting for.
 
-The numbers come from samples of the queues and are only reliable for domains with many URLs.
+The numbers come from samples of the queues, and are only reliable for domains with many URLs.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def waiting_counts(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Estimate how many of each domain's URLs are in the job queues or waiting for robots.txt, largest
-    number first. URLs waiting for a slot are not included. The result is empty without pinlater.
+    Estimate how many of each domain's URLs are in the job queues or waiting for robots.txt, with
+    the largest number first. URLs waiting for a slot are not included. The result is empty without
+    pinlater.
 
     Raises:
         BrokerUnavailable: the broker does not respond.
@@ -66,8 +67,8 @@ def queue_notes(components: Components) -> list[str]:
     Return sentences about what the URLs in the queues are waiting for.
 
     The result is empty if no URLs are waiting, or without pinlater. The queues alone do not show
-    why: if robots.txt is unreachable, a site's URLs become due again and again, as if no worker
-    took them.
+    the cause: if robots.txt is unreachable, a site's URLs become due again and again, as if no
+    worker took them.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
@@ -89,7 +90,7 @@ def queue_notes(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Estimate how many of each origin's URLs are waiting for robots.txt, largest number first."""
+    """Estimate how many URLs of each origin wait for robots.txt, with the largest number first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -104,14 +105,14 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
     return [(key.partition("://")[2], round(count)) for key, count in by_count]
 
 
-def _with_robots_causes(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
-    """Let retries count as waiting for robots.txt if their site's robots.txt is unreachable."""
-    waiting_urls = list(sampled)
-    origins = {origin(waiting.url) for waiting in waiting_urls if waiting.url}
+def _with_robots_causes(urls: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
+    """Return the URLs. Retries wait for robots.txt if it is unreachable on their site."""
+    sampled_urls = list(urls)
+    origins = {origin(waiting.url) for waiting in sampled_urls if waiting.url}
     rules = components.robots.peek(list(origins))
     return [
         waiting._replace(cause=ROBOTS)
         if waiting.url and waiting.cause != SLOT and rules[origin(waiting.url)].unreachable
         else waiting
-        for waiting in waiting_urls
+        for waiting in sampled_urls
     ]

@@ -6,8 +6,8 @@ bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
 `aragog.observability.prometheus_export` exports the sums. Values that are read on request, such as
 the number of waiting URLs, are in `aragog.dashboard.scraped_metrics`.
 
-prometheus_client's own types take twice as long to record a value, and importing them loads an HTTP
-server that workers do not need (docs/adr/0053).
+The types of prometheus_client take twice as long to record a value, and importing them loads an
+HTTP server that workers do not need (docs/adr/0053).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUM = "sum"
 
 
 class Measurement(NamedTuple):
-    """Identifies one of an instrument's numbers."""
+    """Identifies one number of an instrument."""
 
     instrument: str
     label: str
@@ -127,7 +127,7 @@ class Counter:
 REQUEST_BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
-"""The buckets for HTTP requests and Thrift calls, whose metrics the servers export themselves."""
+"""The buckets for HTTP requests and Thrift calls. The servers export these metrics themselves."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",

@@ -1,8 +1,8 @@
 """
 Logs as text, or as JSON with one object per line, including lines about individual URLs.
 
-A line about a URL contains the request ID. A search for the ID shows what happened to the URL from
-enqueueing to storing. These lines have the level INFO; set `logs.level` to see them.
+A line about a URL contains the request ID. If you search for the ID, you see what happened to the
+URL from enqueueing to storing. These lines have the level INFO; set `logs.level` to see them.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
     if not log.isEnabledFor(logging.INFO):
         return
     values = {name: value for name, value in facts.items() if value is not None}
-    facts_text = "".join(f" {name}={_plain(value)}" for name, value in values.items())
+    facts_text = "".join(f" {name}={_escape(value)}" for name, value in values.items())
     fields = {"event": event, "url": url, "request_id": request_id, **values}
-    request = _plain(request_id or "-")
-    log.info("%s %s%s request=%s", event, _plain(url), facts_text, request, extra=fields)
+    request = _escape(request_id or "-")
+    log.info("%s %s%s request=%s", event, _escape(url), facts_text, request, extra=fields)
 
 
-def _plain(value: object) -> str:
+def _escape(value: object) -> str:
     """Return the value as text, with line breaks and terminal control characters escaped."""
     text = str(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -21,29 +21,33 @@ def family(
         instrument: defines the family's name, label and buckets.
         numbers: the numbers to export; None means those of this process.
     """
-    cells = read_measurements([instrument]) if numbers is None else numbers
+    measurements = read_measurements([instrument]) if numbers is None else numbers
     labels = [instrument.label] if instrument.label else []
-    text, name = instrument.description, instrument.name
-    values = sorted({cell.label for cell in cells if cell.instrument == name})
+    description, name = instrument.description, instrument.name
+    values = sorted(
+        {measurement.label for measurement in measurements if measurement.instrument == name}
+    )
     if isinstance(instrument, Counter):
-        counter = CounterMetricFamily(name, text, labels=labels)
+        counter = CounterMetricFamily(name, description, labels=labels)
         for value in sorted({*values, *instrument.values}):
-            counter.add_metric([value][: len(labels)], cells.get(Measurement(name, value, ""), 0))
+            counter.add_metric(
+                [value][: len(labels)], measurements.get(Measurement(name, value, ""), 0)
+            )
         return counter
-    histogram = HistogramMetricFamily(name, text, labels=labels)
+    histogram = HistogramMetricFamily(name, description, labels=labels)
     for value in values:
         counts = [
-            cells.get(Measurement(name, value, str(number)), 0)
+            measurements.get(Measurement(name, value, str(number)), 0)
             for number in range(len(instrument.bounds) + 1)
         ]
-        total = cells.get(Measurement(name, value, SUM), 0)
+        total = measurements.get(Measurement(name, value, SUM), 0)
         histogram.add_metric(
             [value][: len(labels)], buckets(instrument.bounds, accumulate(counts)), total
         )
     return histogram
 
 
-def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
+def buckets(bounds: Iterable[float], cumulative_counts: Iterable[float]) -> list[tuple[str, float]]:
     """Return cumulative buckets: how many values are at or below each bound, and the total."""
     names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
-    return list(zip(names, reached, strict=True))
+    return list(zip(names, cumulative_counts, strict=True))

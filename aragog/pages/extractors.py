@@ -2,16 +2,16 @@
 Custom extractors: functions that extract additional fields and page types.
 
 A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
-lists the functions to run, which may also be in files (`jobs.py:jobs`). A function receives the
-parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
+lists the functions to run. They may also be in files (`jobs.py:jobs`). A function receives the
+parsed page with its Rich Pin, and returns the page's fields as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
-A field that is no longer on the page is removed. Functions share the parser's limits on time and
-memory per page, so they must not do I/O.
+A field that is no longer on the page is removed. The parser's limits on time and memory per page
+also apply to functions, so they must not do I/O.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from aragog.errors import ConfigError, InvalidField
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.rules_version import RulesVersions, rules_versions
 from aragog.pages.selectors import Rules, SiteRules
-from aragog.settings.extractor_names import ITEMS, SITE, is_file_name, prefix_of
+from aragog.settings.extractor_names import ITEMS, SITE, field_prefix, is_file_name
 from richpins.document import Document
 from richpins.rich_pins import RichPin
 from richpins.selectors import SelectedPage, parse
@@ -111,16 +111,16 @@ def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
         rules: the setting `extract`.
 
     Raises:
-        ConfigError: like `load_from`, `SiteRules` and `SiteKinds`.
+        ConfigError: see `load_from`, `SiteRules` and `SiteKinds`.
     """
     versions = rules_versions(names, rules)
     if not rules:
         return Extractors(load(names), versions)
-    as_tuples = tuple(
+    hashable_rules = tuple(
         (host, tuple((name, rule) for name, rule in table.items() if isinstance(rule, str)))
         for host, table in rules.items()
     )
-    extractors = {**load(names), SITE: _rules_extractor(as_tuples)}
+    extractors = {**load(names), SITE: _rules_extractor(hashable_rules)}
     kinds = load_kinds(rules)
     items = {ITEMS: _items_extractor(kinds)} if kinds else {}
     return Extractors({**extractors, **items}, versions)
@@ -147,13 +147,13 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     declared_points = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
-        if prefix_of(name) in (SITE, ITEMS):
+        if field_prefix(name) in (SITE, ITEMS):
             raise ConfigError(
-                f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of the "
+                f"pipeline.extractors: {name!r}: {field_prefix(name)} is the prefix of the "
                 "fields in `extract`; give the function another name"
             )
         if is_file_name(name):
-            result[prefix_of(name)] = _load_function(name)
+            result[field_prefix(name)] = _load_function(name)
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a valid name; {_NAME_RULE}")
@@ -171,17 +171,17 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _load_function(name: str) -> Extractor:
-    """The function's name must be a valid prefix."""
+    """Load a function from a file. Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(
             f"pipeline.extractors: {name!r}: {function!r} is not a valid name; {_NAME_RULE}"
         )
     try:
-        function_object: Extractor = load_from_file(name)
+        extractor: Extractor = load_from_file(name)
     except ConfigError as error:
         raise ConfigError(f"pipeline.extractors: {error}") from error
-    return function_object
+    return extractor
 
 
 def load_from_file(name: str) -> Any:
@@ -211,24 +211,25 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
 
     Args:
         name: the prefix of the fields.
-        extracted: what the function returned. It should be `Extracted` or a dict.
+        extracted: the result of the function. It should be `Extracted` or a dict.
 
     Raises:
         InvalidField: a result, name, value or page type cannot be stored.
     """
     if not isinstance(extracted, Extracted):
         if not isinstance(extracted, Mapping):
-            got = type(extracted).__name__
-            raise InvalidField(name, f"its function must return a dict or Extracted, got {got}")
+            type_name = type(extracted).__name__
+            problem = f"its function must return a dict or Extracted, got {type_name}"
+            raise InvalidField(name, problem)
         extracted = Extracted(extracted)
     if extracted.page_type not in (None, name):
         raise InvalidField(name, f"its page type must be {name!r}")
     if len(extracted.fields) > MAX_FIELDS:
         raise InvalidField(name, f"more than {MAX_FIELDS} fields")
-    return dict(_fields(name, extracted.fields))
+    return dict(_encode_fields(name, extracted.fields))
 
 
-def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
+def _encode_fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
     for key, value in values.items():
         if not _NAME.fullmatch(key):
             raise InvalidField(f"{name}.{key}", _NAME_RULE)

@@ -1,9 +1,9 @@
 """
 Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
-An error in the XML may lose an entry but never changes one. A URL is used only if its element has
-an end tag and no other element, and its text is unambiguous (`tolerant_xml.decode_text`). An
-`image:loc` is never read as a `loc`.
+Because of an error in the XML, an entry may be lost, but none is changed. A URL is used only if its
+element has an end tag and contains no other element, and its text is unambiguous
+(`tolerant_xml.decode_text`). An `image:loc` is never read as a `loc`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MAX_ELEMENTS = 2_000_000
 """Twice as many as a file needs for 50,000 URLs with 20 translations each."""
 MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
-LINE_BYTES = 8192
+MAX_URL_BYTES = 8192
 _MAX_LOCATIONS = 50
 _MAX_CACHED_ELEMENTS = 1000
 MAX_ALTERNATES = 100_000
 """Maximum number of translations kept per file."""
 _LANGUAGE_CHARS = 35
-_ABSOLUTE = ("http://", "https://")
+_ABSOLUTE_PREFIXES = ("http://", "https://")
 
 _SITEMAP_ENTRIES = {"url": "url", "sitemap": "sitemap"}
 _FEED_ENTRIES = {"item": "item", "entry": "entry"}
@@ -38,21 +38,23 @@ _ENTRIES_BY_ROOT = {
     "feed": _FEED_ENTRIES,
 }
 _ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
-# A `loc` directly below the root has no entry element. It counts as an entry of this kind.
+# A `loc` directly in the root element has no entry element. It counts as an entry of this kind.
 _KIND_BY_ROOT = {"urlset": "url", "sitemapindex": "sitemap"}
 # Elements that contain only text. If the end tag is missing, the element ends where the next one
 # starts.
-_TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
-_DATES = ("lastmod", "updated", "pubDate", "published", "date")
+_TEXT_ONLY_ELEMENTS = frozenset({"loc", "lastmod", "changefreq", "priority"})
+_DATE_ELEMENTS = ("lastmod", "updated", "pubDate", "published", "date")
 # These elements count only if they are in the same namespace as their entry.
 _SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid", "content", "id"})
-_LOCATIONS = {
+_LOCATION_ELEMENTS = {
     "url": frozenset({"loc"}),
     "sitemap": frozenset({"loc"}),
     "item": frozenset({"link", "guid"}),
 }
-_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
-_PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
+_ALTERNATE_RELATIONS = frozenset(
+    {"alternate", "http://www.iana.org/assignments/relation/alternate"}
+)
+_PAGE_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 class ListedEntry(NamedTuple):
@@ -69,8 +71,8 @@ class ListedEntry(NamedTuple):
 class EntrySink(Protocol):
     """Receives the entries in file order."""
 
-    def take(self, listed: ListedEntry) -> bool:
-        """Add an entry. Returning False stops the reader."""
+    def take(self, to_listed_entry: ListedEntry) -> bool:
+        """Add an entry. Return False to stop the reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,38 +91,43 @@ class _OpenElement:
 
 
 @dataclass(slots=True)
-class _EntryBeingRead:
+class _OpenEntry:
     kind: str
     namespace: str
     depth: int
     """How many elements enclose the entry's element."""
     has_no_element: bool = False
-    """True if the entry has no element of its own. The entry then ends with its location."""
+    """True if the entry consists only of a location, without an element around it."""
     locations: list[str | None] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
     links: list[tuple[bool, str]] = field(default_factory=list)
-    """Links of an Atom entry, each with True if it leads to a web page, and its URL."""
+    """The links of an Atom entry: True if a link leads to a web page, and the link's URL."""
     has_alternate: bool = False
-    """True if an Atom entry has a link to its page, usable or not."""
+    """True if an Atom entry has a link to its page, even if that link is not usable."""
     content: str | None = None
-    """The URL of an Atom entry's content, if the content is elsewhere (RFC 4287 section
-    4.1.3.2)."""
+    """The URL of an Atom entry's content, if it is not in the file (RFC 4287 section 4.1.3.2)."""
     guid: str | None = None
     """The URL in the entry's identifier, which is used if there is no other URL."""
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
-    def listed(self) -> ListedEntry:
+    def to_listed_entry(self) -> ListedEntry:
         return ListedEntry(
             self.kind == "sitemap",
-            tuple(self.locations) if self.kind in _KIND_BY_ROOT.values() else (self._page(),),
+            tuple(self.locations)
+            if self.kind in _KIND_BY_ROOT.values()
+            else (self._choose_page(),),
             next(
-                (span for name in _DATES if (span := parse_date_span(self.dates.get(name, "")))),
+                (
+                    span
+                    for name in _DATE_ELEMENTS
+                    if (span := parse_date_span(self.dates.get(name, "")))
+                ),
                 None,
             ),
             tuple(self.alternates),
         )
 
-    def _page(self) -> str | None:
+    def _choose_page(self) -> str | None:
         pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
         urls = [*pages, *self.locations, self.content, self.guid]
         return next((url for url in urls if url), None)
@@ -147,17 +154,17 @@ class _EntryReader:
         self._tokens = TokenReader(pieces)
         self._charset = charset
         self._sink = sink
-        self._outside = _OpenElement(b"", "", "", {}, base)
+        self._document = _OpenElement(b"", "", "", {}, base)
         self._stack: list[_OpenElement] = []
         self._root: _OpenElement | None = None
-        self._kinds: Mapping[str, str] = _ALL_ENTRIES
-        self._entry: _EntryBeingRead | None = None
+        self._entry_kinds: Mapping[str, str] = _ALL_ENTRIES
+        self._entry: _OpenEntry | None = None
         self._entry_namespace: str | None = None
         self._text: list[tuple[bytes, bool]] | None = None
         """The text of the innermost open element, or None if it is not needed."""
         self._text_bytes = 0
         self._is_ambiguous = False
-        """True if the element also contains something other than text."""
+        """True if the element contains more than text."""
         self._is_permalink = False
         self._count = self._cached_count = 0
         self._remaining_alternates = MAX_ALTERNATES
@@ -166,40 +173,40 @@ class _EntryReader:
     def read(self) -> bool:
         for kind, data, attributes in self._tokens:
             if kind is TokenKind.START:
-                self._start(data, attributes)
+                self._start_element(data, attributes)
             elif kind is TokenKind.END:
-                self._end(data)
+                self._close_element(data)
             elif kind is TokenKind.EMPTY:
-                self._start(data, attributes)
+                self._start_element(data, attributes)
                 if self._stack:
                     self._pop()
             elif kind is TokenKind.FAULT:
                 self._is_ambiguous = True
             else:
-                self._keep(data, is_cdata=kind is TokenKind.CDATA)
+                self._collect_text(data, is_cdata=kind is TokenKind.CDATA)
             if self._is_stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
             # The file is truncated: entries that are still open do not count.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
-            self._pass_on()
+            self._finish_entry()
         return not self._tokens.damaged and self._root is not None
 
-    def _start(self, name: bytes, attributes: bytes) -> None:
+    def _start_element(self, name: bytes, attributes: bytes) -> None:
         self._count += 1
-        if self._stack and self._stack[-1].local in _TEXT_ONLY:
+        if self._stack and self._stack[-1].local in _TEXT_ONLY_ELEMENTS:
             self._tokens.damaged = self._is_ambiguous = True
             self._pop()
         element = self._open_element(name, attributes)
         if self._text is not None:
             self._is_ambiguous = True
-        self._take(element, attributes)
+        self._handle_element(element, attributes)
         self._stack.append(element)
         self._tokens.keep_texts = self._text is not None
 
     def _open_element(self, name: bytes, raw: bytes) -> _OpenElement:
-        parent = self._stack[-1] if self._stack else self._outside
+        parent = self._stack[-1] if self._stack else self._document
         scope, base = parent.scope, parent.base
         inherits = not (b"xmlns" in raw or b"xml:base" in raw)
         if inherits and name in parent.children:
@@ -219,43 +226,43 @@ class _EntryReader:
             parent.children[name] = element
         return element
 
-    def _take(self, element: _OpenElement, raw: bytes) -> None:
+    def _handle_element(self, element: _OpenElement, raw: bytes) -> None:
         local = element.local
         if self._root is None and local in _ENTRIES_BY_ROOT:
-            self._root, self._kinds = element, _ENTRIES_BY_ROOT[local]
+            self._root, self._entry_kinds = element, _ENTRIES_BY_ROOT[local]
             return
-        if local in self._kinds and self._entry_namespace in (None, element.namespace):
-            self._pass_on()
+        if local in self._entry_kinds and self._entry_namespace in (None, element.namespace):
+            self._finish_entry()
             self._entry_namespace = element.namespace
-            self._entry = _EntryBeingRead(self._kinds[local], element.namespace, len(self._stack))
+            self._entry = _OpenEntry(self._entry_kinds[local], element.namespace, len(self._stack))
             return
         entry = self._entry
         if entry is None:
             if local == "loc" and self._stack and self._stack[-1].local in _KIND_BY_ROOT:
-                self._loose_location(element)
+                self._start_entry_without_element(element)
             return
         if len(self._stack) != entry.depth + 1:
             return
         if element.namespace == entry.namespace and local in _SAME_NAMESPACE_TEXTS:
             if entry.kind == "entry":
-                self._atom_child(entry, element, raw)
-            elif local in _LOCATIONS[entry.kind]:
-                self._want_text(raw)
+                self._read_atom_child(entry, element, raw)
+            elif local in _LOCATION_ELEMENTS[entry.kind]:
+                self._start_text(raw)
         elif local == "link":
-            self._alternate(entry, element, raw)
-        elif local in _DATES:
-            self._want_text(raw)
+            self._read_alternate(entry, element, raw)
+        elif local in _DATE_ELEMENTS:
+            self._start_text(raw)
 
-    def _loose_location(self, element: _OpenElement) -> None:
+    def _start_entry_without_element(self, element: _OpenElement) -> None:
         parent = self._stack[-1]
         if element.namespace == parent.namespace:
             kind = _KIND_BY_ROOT[parent.local]
-            self._entry = _EntryBeingRead(
+            self._entry = _OpenEntry(
                 kind, element.namespace, len(self._stack) - 1, has_no_element=True
             )
-            self._want_text(b"")
+            self._start_text(b"")
 
-    def _want_text(self, raw: bytes) -> None:
+    def _start_text(self, raw: bytes) -> None:
         if self._text is not None:
             return
         self._text, self._text_bytes, self._is_ambiguous = [], 0, False
@@ -264,12 +271,12 @@ class _EntryReader:
             attributes = parse_attributes(raw, self._charset)
             self._is_permalink = attributes.get("isPermaLink", "").strip().lower() == "true"
 
-    def _keep(self, data: bytes, *, is_cdata: bool) -> None:
-        if self._text is not None and self._text_bytes <= LINE_BYTES:
+    def _collect_text(self, data: bytes, *, is_cdata: bool) -> None:
+        if self._text is not None and self._text_bytes <= MAX_URL_BYTES:
             self._text.append((data, is_cdata))
             self._text_bytes += len(data)
 
-    def _end(self, name: bytes) -> None:
+    def _close_element(self, name: bytes) -> None:
         if self._stack and self._stack[-1].name == name:
             self._pop()
             return
@@ -288,57 +295,59 @@ class _EntryReader:
         if entry is None:
             return
         if len(self._stack) == entry.depth:
-            self._pass_on()
+            self._finish_entry()
         elif len(self._stack) == entry.depth + 1 and self._text is not None:
             text = (
-                None if self._text_bytes > LINE_BYTES or self._is_ambiguous else self._read_text()
+                None
+                if self._text_bytes > MAX_URL_BYTES or self._is_ambiguous
+                else self._read_text()
             )
             self._text = None
             self._tokens.keep_texts = False
-            self._keep_text(entry, element, text)
+            self._store_text(entry, element, text)
 
     def _read_text(self) -> str | None:
         text = decode_text(self._text or (), self._charset)
         return None if text is None else text.strip()
 
-    def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
+    def _store_text(self, entry: _OpenEntry, element: _OpenElement, text: str | None) -> None:
         """Store the text of a child of the entry. The text is None if it is ambiguous."""
         if text is None and element.local != "id":
             self._tokens.damaged = True
-        if element.local in _DATES:
+        if element.local in _DATE_ELEMENTS:
             entry.dates.setdefault(element.local, text or "")
         elif element.local in ("guid", "id"):
-            if self._is_permalink and text and text.lower().startswith(_ABSOLUTE):
+            if self._is_permalink and text and text.lower().startswith(_ABSOLUTE_PREFIXES):
                 entry.guid = entry.guid or _resolve(element.base, text)
         elif len(entry.locations) < _MAX_LOCATIONS and (text or element.local == "loc"):
             entry.locations.append(_location_url(element.base, text or ""))
         if entry.has_no_element:
-            self._pass_on()
+            self._finish_entry()
 
-    def _atom_child(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+    def _read_atom_child(self, entry: _OpenEntry, element: _OpenElement, raw: bytes) -> None:
         if element.local == "id":
-            self._want_text(raw)
+            self._start_text(raw)
         elif element.local == "content" and b"src" in raw:
             source = parse_attributes(raw, self._charset).get("src")
             entry.content = _resolve(element.base, source)
         elif element.local == "link":
-            self._link(entry, element, raw)
+            self._read_atom_link(entry, element, raw)
 
-    def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+    def _read_atom_link(self, entry: _OpenEntry, element: _OpenElement, raw: bytes) -> None:
         """Store an Atom `link` (RFC 4287 section 4.2.7)."""
         attributes = parse_attributes(raw, self._charset)
-        if attributes.get("rel", "alternate").strip().lower() not in _ALTERNATE:
+        if attributes.get("rel", "alternate").strip().lower() not in _ALTERNATE_RELATIONS:
             return
         entry.has_alternate = True
         href = attributes.get("href")
-        if href == "" and element.base != self._outside.base:
+        if href == "" and element.base != self._document.base:
             href = element.base  # RFC 3986 section 5.2.2: an empty reference means the entry's base
         url = _resolve(element.base, href)
         if url and len(entry.links) < _MAX_LOCATIONS:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
-            entry.links.append((media_type in _PAGES, url))
+            entry.links.append((media_type in _PAGE_TYPES, url))
 
-    def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+    def _read_alternate(self, entry: _OpenEntry, element: _OpenElement, raw: bytes) -> None:
         """Store an `xhtml:link` to a translation, up to the file's limit."""
         if b"hreflang" not in raw or self._remaining_alternates <= 0:
             return
@@ -349,26 +358,26 @@ class _EntryReader:
             entry.alternates.append((language, url))
             self._remaining_alternates -= 1
 
-    def _pass_on(self) -> None:
+    def _finish_entry(self) -> None:
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # Do not replace an unusable or lost link with another URL of the entry.
+            # Do not replace a link that is unusable or lost by another URL of the entry.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
-        if entry is not None and not self._sink.take(entry.listed()):
+        if entry is not None and not self._sink.take(entry.to_listed_entry()):
             self._is_stopped = True
 
 
 def _location_url(base: str, text: str) -> str | None:
     """
-    Return the normalized URL of a location, or None if it is neither absolute nor a path on the
-    host.
+    Return the normalized URL of a location, or None if the location is neither an absolute URL nor
+    a path on the host.
     """
-    return _resolve(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
+    return _resolve(base, text) if text.lower().startswith((*_ABSOLUTE_PREFIXES, "/")) else None
 
 
 def _resolve(base: str, reference: str | None) -> str | None:
-    if not reference or len(reference) > LINE_BYTES:
+    if not reference or len(reference) > MAX_URL_BYTES:
         return None
     try:
         return normalize(reference.strip(), base)

@@ -1,5 +1,5 @@
 """
-The kinds of items that sites define: the tables in `extract` that aren't field rules.
+The kinds of items of sites, defined by the tables in `extract`.
 
     [extract."shop.example".cards]
     pages = "*/c/*"
@@ -12,8 +12,8 @@ The kinds of items that sites define: the tables in `extract` that aren't field 
     [extract."shop.example".lamps]
     python = "shop.py:Lamp"
 
-A kind applies to its host and all hosts below it. Of kinds with the same name, the one with the
-longer host name wins. `richpins.items` documents the keys. `python` names a class made by
+A kind applies to its host and all of its subdomains. Of two kinds with the same name, the one with
+the longer host name wins. `richpins.items` documents the keys. `python` names a class made by
 `richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
 
 A page stores all items of a kind in one field, `items.cards`, which is JSON:
@@ -22,9 +22,9 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Keys after the first three are left out if empty. If items on an item's own page inherit values,
-`link` names the field with that page's URL. Those items list their inherited values in `parents`.
-`files` names the fields with URLs of files that belong to the item.
+Keys after the first three are left out if empty. If items on a linked page inherit values from an
+item, `link` names the field with that page's URL. Those items list their inherited values in
+`parents`. `files` names the fields with URLs of files that belong to the item.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from richpins.items import FoundItems, Item, ItemKind
 
 VERSION = 1
-_REST = ("dropped", "unreadable", "follow", "link", "parents", "files")
+_OPTIONAL_MEMBERS = ("dropped", "unreadable", "follow", "link", "parents", "files")
 PYTHON = "python"
 Load = Callable[[str], Any]
-"""Loads what a name such as `shop.py:Lamp` refers to; raises ConfigError if it can't."""
+"""Loads the object with a name such as `shop.py:Lamp`. Raises ConfigError if it can't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PageItems:
     """The items of one kind on a page."""
 
     site: str
-    """The host of the rules. On all its pages, the same key means the same item."""
+    """The host of the rules. On all of its pages, the same key means the same item."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
@@ -94,34 +94,34 @@ class PageItems:
             {"key": item.key, "values": dict(item.values)} if item.key else {"values": item.values}
             for item in self.items
         ]
-        optional = {name: getattr(self, name) for name in _REST}
+        optional = {name: getattr(self, name) for name in _OPTIONAL_MEMBERS}
         present = {name: value for name, value in optional.items() if value}
         return {"v": VERSION, "site": self.site, "items": items, **present}
 
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
         """
-        Read the items in a field; empty if it is missing, its version is unknown, or its JSON is
-        invalid.
+        Read the items in a field. There are none if the field is missing, its version is unknown,
+        or its JSON is invalid.
         """
         try:
-            wire = orjson.loads(stored or b"{}")
-            if wire.get("v") != VERSION:
+            json = orjson.loads(stored or b"{}")
+            if json.get("v") != VERSION:
                 return cls("", ())
             from richpins.items import Item  # noqa: PLC0415 - see above
 
             return cls(
-                str(wire["site"]),
-                tuple(Item(item["values"], item.get("key", "")) for item in wire["items"]),
-                wire.get("dropped", {}),
-                wire.get("unreadable", {}),
-                tuple(wire.get("follow", ())),
-                wire.get("link", ""),
+                str(json["site"]),
+                tuple(Item(item["values"], item.get("key", "")) for item in json["items"]),
+                json.get("dropped", {}),
+                json.get("unreadable", {}),
+                tuple(json.get("follow", ())),
+                json.get("link", ""),
                 {
                     name: (str(parent_kind), str(parent_field))
-                    for name, (parent_kind, parent_field) in wire.get("parents", {}).items()
+                    for name, (parent_kind, parent_field) in json.get("parents", {}).items()
                 },
-                tuple(map(str, wire.get("files", ()))),
+                tuple(map(str, json.get("files", ()))),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             return cls("", ())
@@ -176,11 +176,11 @@ class SiteKinds:
             raise ConfigError(*problems)
 
     def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
-        """Return the mistakes."""
-        from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
+        """Add a host's kinds. Returns the mistakes in them."""
+        from aragog.pages.selectors import normalize_rules_host  # noqa: PLC0415 - see above
         from richpins.items import InvalidKind  # noqa: PLC0415
 
-        site = host_of_rules(name, [])
+        site = normalize_rules_host(name, [])
         problems: list[str] = []
         for kind, rules in kinds.items():
             try:
@@ -215,7 +215,7 @@ class SiteKinds:
         return kinds
 
     def has_followed_urls(self, url: str) -> bool:
-        """Return True if the page's rules may find links to a list's next pages, or to files."""
+        """Return True if the page's rules may find links to a list's further pages, or to files."""
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
@@ -239,31 +239,33 @@ class SiteKinds:
                 result[name] = self._page_items(site_kind, items).stored()
         return result
 
-    def _page_items(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
+    def _page_items(self, site_kind: SiteKind, items: FoundItems) -> PageItems:
         kind = site_kind.kind
         link = (kind.link or "") if self.inherited_fields(kind.name) else ""
         return PageItems(
             site_kind.site,
-            found.items,
-            found.dropped,
-            found.unreadable,
-            found.follow,
+            items.items,
+            items.dropped,
+            items.unreadable,
+            items.follow,
             link,
-            kind.parents if found.items else {},
-            kind.files if found.items else (),
+            kind.parents if items.items else {},
+            kind.files if items.items else (),
         )
 
     def types(self, kind: str) -> dict[str, FieldType]:
-        """Return the field types of a kind, without fields whose type differs between sites."""
+        """Return the types of a kind's fields, except fields whose type differs between sites."""
         found: dict[str, FieldType] = {}
-        differing: set[str] = set()
+        conflicting_names: set[str] = set()
         for site_kind in self:
             if site_kind.kind.name != kind:
                 continue
             for name, field_type in site_kind.kind.types.items():
                 if found.setdefault(name, field_type) != field_type:
-                    differing.add(name)
-        return {name: field_type for name, field_type in found.items() if name not in differing}
+                    conflicting_names.add(name)
+        return {
+            name: field_type for name, field_type in found.items() if name not in conflicting_names
+        }
 
     def columns(self, kind: str) -> tuple[str, ...]:
         """Return the names of a kind's fields, in the order of the settings."""
@@ -271,35 +273,32 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """Return the same names, each file field followed by the column that describes the file."""
+        """Return the same names. After each field of a file, adds the column that describes it."""
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
         return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """
-        Return True if one of the kinds is a function. A function's fields are unknown until it
-        runs.
-        """
+        """Return True if one of the kinds is a function. Until it runs, its fields are unknown."""
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def inherited_fields(self, kind: str) -> frozenset[str]:
-        """Return those fields of a kind that items on linked pages inherit."""
+        """Return the fields of a kind that items on linked pages inherit."""
         parents = [parent for site_kind in self for parent in site_kind.kind.parents.values()]
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
     def _parent_problems(self) -> Iterator[str]:
         for site_kind in self:
-            where = f"extract: {site_kind.site}: {site_kind.kind.name}"
+            position = f"extract: {site_kind.site}: {site_kind.kind.name}"
             for name, (parent_kind, parent_field) in site_kind.kind.parents.items():
                 providers = [other.kind for other in self if other.kind.name == parent_kind]
                 if not any(
                     provider.link and _has_field(provider, parent_field) for provider in providers
                 ):
                     yield (
-                        f"{where}: fields.{name}.from_parent: there is no kind {parent_kind} that "
-                        f"has a field {parent_field} and a link"
+                        f"{position}: fields.{name}.from_parent: there is no kind {parent_kind} "
+                        f"that has a field {parent_field} and a link"
                     )
 
 
@@ -332,7 +331,7 @@ def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
     Return the kinds in the settings. The same settings share one object.
 
     Raises:
-        ConfigError: like `SiteKinds`.
+        ConfigError: see `SiteKinds`.
     """
     with_kinds = {
         name: {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}
-"""The field name of each form."""
+"""The name of each form's field."""
 VERSION_FIELD = "page.text_version"
 MAX_BYTES = 1_000_000
 """Maximum size of a stored text, as JSON."""
@@ -41,7 +41,7 @@ class TextFinder:
     """A function that extracts main text, and its version."""
 
     find: Callable[[Document, str], str]
-    """Returns a page's text in the given form, or ""."""
+    """Returns a page's text in a form, or ""."""
     version: str
     """Changes whenever the finder might return another text for the same page."""
 
@@ -72,10 +72,10 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
     """Like `load`, for these entry points."""
     declared_points = {point.name: point for point in points}
     if name not in declared_points:
-        others = ", ".join(sorted({TRAFILATURA, *declared_points}))
+        available = ", ".join(sorted({TRAFILATURA, *declared_points}))
         raise ConfigError(
             f"pipeline.text_finder: no installed package declares {name!r} under {GROUP}; "
-            f"declared: {others}"
+            f"declared: {available}"
         )
     point = declared_points[name]
     try:
@@ -86,7 +86,7 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
-    """Return the stored version for these forms. Empty without forms."""
+    """Return the version that is stored for these forms, or "" if there are none."""
     names = ", ".join(sorted(forms))
     return f"{finder.version}: {names}" if names else ""
 

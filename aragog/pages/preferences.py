@@ -1,8 +1,8 @@
 """
-A site's statements about the permitted uses of its pages, and what they decide.
+A site's statements about the permitted uses of its pages, and the decisions that follow from them.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
-statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
+statement allows (y) or refuses (n) one of them, and has a source. Other statements, such as a
 license or `noarchive`, have no effect. If statements conflict, the strictest one wins: a single n
 is enough (draft-ietf-aipref-vocab, section 7.1).
 
@@ -21,11 +21,11 @@ from urlspelling.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
-MODELS = (AI_INPUT, AI_TRAIN)
-"""The purposes that use models. tdmrep.json only covers these."""
+MODEL_PURPOSES = (AI_INPUT, AI_TRAIN)
+"""The purposes that use models. A site's tdmrep.json is only about these."""
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
-"""Syntaxes that are still drafts. Each is read only if `preferences.drafts` lists it."""
+"""Syntaxes that are still drafts. They are read only if `preferences.drafts` contains them."""
 MAX_STATEMENTS = 40
 _MAX_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
@@ -51,28 +51,28 @@ class UseStatement(NamedTuple):
 
 
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
-"""States that a site's tdmrep.json was requested. Its rules are separate statements."""
+"""States that a site's tdmrep.json was requested. The rules in it are separate statements."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
 """States that the robots.txt of the page's site was not requested."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
     """
-    Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
+    Return the statements in a Content-Usage value, or none if it is not a valid dictionary.
 
-    If a label is repeated, its last value counts (RFC 9651), and so does an earlier n (refusal).
+    If a label is repeated, its last value counts (RFC 9651). An earlier refusal (n) counts, too.
     """
     try:
         members = dictionary_members(text)
     except ValueError:
         return []
-    last = dict(members)
+    last_members = dict(members)
     return [
         UseStatement(_LABELS[label], str(member.value), where)
         for label, member in members
         if label in _LABELS
         and isinstance(member.value, FieldToken)
-        and (member.value == "n" or (member.value == "y" and member is last[label]))
+        and (member.value == "n" or (member.value == "y" and member is last_members[label]))
     ]
 
 
@@ -97,15 +97,15 @@ def header_statements(headers: Headers, drafts: Collection[str]) -> list[UseStat
     if AIPREF in drafts:
         # Parse each line separately, so that an invalid line does not hide the others.
         for value in lists.get("content-usage", ()):
-            statements += content_usage(value, _where("header Content-Usage", value))
+            statements += content_usage(value, _describe_source("header Content-Usage", value))
     if SIGNALS in drafts:
         for value in lists.get("content-signal", ()):
-            statements += content_signal(value, _where("header Content-Signal", value))
+            statements += content_signal(value, _describe_source("header Content-Signal", value))
     # A proxy may join lines with commas (RFC 9110, section 5.3).
     joined = ",".join(lists.get("tdm-reservation", ()))
     reservations = [value.strip() for value in joined.split(",")]
     policies = [value.strip() for value in lists.get("tdm-policy", ())]
-    statements += _tdm(reservations, policies, "header")
+    statements += _tdm_statements(reservations, policies, "header")
     return statements + _header_licenses(lists.get("link", ()))
 
 
@@ -114,7 +114,7 @@ def meta_statements(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
     pairs = [(name.strip().lower(), content) for name, content in metas]
     reservations = [content.strip() for name, content in pairs if name == "tdm-reservation"]
     policies = [content.strip() for name, content in pairs if name == "tdm-policy"]
-    return _tdm(reservations, policies, "meta")
+    return _tdm_statements(reservations, policies, "meta")
 
 
 def tdm_rule_statements(reservation: str, policy: str, where: str) -> list[UseStatement]:
@@ -123,13 +123,13 @@ def tdm_rule_statements(reservation: str, policy: str, where: str) -> list[UseSt
 
     The policy counts only if the reservation is 1.
     """
-    return _tdm([reservation], [policy] if reservation == "1" else [], where)
+    return _tdm_statements([reservation], [policy] if reservation == "1" else [], where)
 
 
 def license_link_statements(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
     """Return the RSL licenses of link elements, passed as (rel, type, href)."""
     return [
-        UseStatement("license", _short(href.strip()), f"link rel=license type={_RSL}")
+        UseStatement("license", _shorten(href.strip()), f"link rel=license type={_RSL}")
         for rel, media, href in links
         if "license" in rel.lower().split() and media.strip().lower() == _RSL and href.strip()
     ]
@@ -160,14 +160,16 @@ def _other_directives(robots: PageRobots) -> list[str]:
         if value is not None:
             names.append(f"{name.replace('_', '-')}:{value}")
     if robots.unavailable_after:
-        names.append(f"unavailable_after: {_short(robots.unavailable_after)}")
+        names.append(f"unavailable_after: {_shorten(robots.unavailable_after)}")
     return names
 
 
-def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
+def _tdm_statements(
+    reservations: Sequence[str], policies: Sequence[str], kind: str
+) -> list[UseStatement]:
     """
-    A value of 1 reserves text and data mining: models may use the page neither as input nor for
-    training.
+    Return the statements of TDMRep values. A reservation of 1 means that models may use the page
+    neither as input nor for training.
     """
     statements = []
     for value in reservations:
@@ -175,7 +177,9 @@ def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> lis
             answer, where = "n" if value == "1" else "y", f"{kind} tdm-reservation: {value}"
             statements += [UseStatement(purpose, answer, where) for purpose in (AI_INPUT, AI_TRAIN)]
     where = f"{kind} tdm-policy"
-    return statements + [UseStatement("tdm-policy", _short(url), where) for url in policies if url]
+    return statements + [
+        UseStatement("tdm-policy", _shorten(url), where) for url in policies if url
+    ]
 
 
 def _header_licenses(values: Iterable[str]) -> list[UseStatement]:
@@ -184,7 +188,7 @@ def _header_licenses(values: Iterable[str]) -> list[UseStatement]:
         by_name = {name: value.strip().lower() for name, value in reversed(parameters)}
         if "license" in by_name.get("rel", "").split() and by_name.get("type") == _RSL:
             where = f"header Link: rel=license type={_RSL}"
-            statements.append(UseStatement("license", _short(target.strip()), where))
+            statements.append(UseStatement("license", _shorten(target.strip()), where))
         if len(statements) >= MAX_STATEMENTS:
             break
     return [statement for statement in statements if statement.value]
@@ -201,11 +205,11 @@ def pack_statements(statements: Iterable[UseStatement]) -> str:
     """
     Return the statements as text, one per line.
 
-    Keeps the first statement for each purpose and value, and at most `MAX_STATEMENTS`; those
+    Keeps the first statement for each purpose and value, and at most `MAX_STATEMENTS`. Statements
     without an effect are dropped first.
     """
-    kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
-    lines = sorted(kept.values(), key=_rank)
+    by_purpose_and_value = {(s.purpose, s.value): s for s in reversed(list(statements))}
+    lines = sorted(by_purpose_and_value.values(), key=_rank)
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MAX_STATEMENTS])
 
 
@@ -229,7 +233,7 @@ def merge_statements(before: str | None, later: str) -> str:
 
 
 def _sort_key(statement: str) -> tuple[bool, bool, str]:
-    """Sort key: refusals first, then other purposes, then statements without an effect."""
+    """Return the sort key. Refusals come first, and statements without an effect last."""
     name, _, value = statement.partition("=")
     return value != "n", name in ("license", "robots", "tdm-policy", "use"), name
 
@@ -244,7 +248,7 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
         texts: facts with packed statements. Values that are not strings are ignored.
         purpose: one of `PURPOSES`.
     """
-    lines = _lines(texts)
+    lines = _split_lines(texts)
     for allowed, value in ((False, "n"), (True, "y")):
         for line in lines:
             if line.startswith(f"{purpose}={value} "):
@@ -256,8 +260,8 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
     Return why packed statements do not allow a purpose, or None if they do.
 
-    The reason is the refusing line, or the name of a site's file that was not read. If all were
-    read, a purpose that no statement mentions is allowed.
+    The reason is the refusing line, or that one of the site's files was not read. If all files were
+    read, a purpose without a statement is allowed.
 
     Args:
         texts: as for `verdict`.
@@ -269,31 +273,31 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
         return line
     if _contains_note(texts, ROBOTS_UNREAD):
         return "it is unknown: its site's robots.txt was not read"
-    if purpose in MODELS and not _contains_note(texts, TDM_FILE_READ):
+    if purpose in MODEL_PURPOSES and not _contains_note(texts, TDM_FILE_READ):
         return f"it is unknown: its site's {TDM_FILE_READ.where} was not read"
     return None
 
 
 def _contains_note(texts: Iterable[object], note: UseStatement) -> bool:
     start = f"{note.purpose}={note.value} "
-    return any(line.startswith(start) for line in _lines(texts))
+    return any(line.startswith(start) for line in _split_lines(texts))
 
 
-def _lines(texts: Iterable[object]) -> list[str]:
+def _split_lines(texts: Iterable[object]) -> list[str]:
     return [line for text in texts if isinstance(text, str) for line in text.split("\n")]
 
 
 def _rank(statement: UseStatement) -> tuple[bool, bool, str]:
-    return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
+    return statement.value != "n", statement.purpose not in _PURPOSES_WITH_EFFECT, statement.purpose
 
 
-_DECISIVE = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
+_PURPOSES_WITH_EFFECT = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
 
 
-def _where(source: str, value: str) -> str:
-    return f"{source}: {_short(value)}"
+def _describe_source(source: str, value: str) -> str:
+    return f"{source}: {_shorten(value)}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"

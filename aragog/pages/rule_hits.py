@@ -16,11 +16,11 @@ from richpins.document import Document
 from richpins.items import FoundItems, ItemKind, find
 from richpins.selectors import SelectedPage, Selector
 
-MAX_COLORED = 2_000
+MAX_HIGHLIGHTED = 2_000
 """Maximum number of highlighted elements on a page."""
 _GOLDEN_ANGLE = 137.508
-_POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
-"""A policy that keeps the highlighted page from running scripts or sending data."""
+_CONTENT_POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
+"""A Content-Security-Policy that keeps the page from running scripts and sending data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class RuleHit:
     (`items.cards.price`)."""
     rule: str
     hits: int
-    """The number of values for a page's field, of elements for a kind of items, or of items that
-    have the field."""
+    """The number of values of a page's field, of elements of a kind of items, or of items with the
+    field."""
     first: Any = None
-    """The first value. None if nothing matches, or if the match is an element."""
+    """The first value, or None if nothing matches or the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements to search in. None: the whole page."""
+    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
 
     @property
     def css(self) -> str | None:
-        """The selector of the elements. None for XPath, since its matches are not highlighted."""
+        """The selector of the elements, or None for XPath, whose matches are not highlighted."""
         kind, _, text = self.rule.strip().partition(":")
         if not kind.startswith("css"):
             return None
@@ -83,7 +83,7 @@ def _field_hit(name: str, selector: Selector, document: Document) -> RuleHit:
     return RuleHit(f"{SITE}.{name}", selector.text, len(values), values[0] if values else None)
 
 
-def _kind_hits(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[RuleHit]:
+def _kind_hits(kind: ItemKind, found_items: FoundItems, document: Document) -> Iterator[RuleHit]:
     page, name = SelectedPage(document), f"items.{kind.name}"
     within = None
     if kind.each is not None:
@@ -93,7 +93,9 @@ def _kind_hits(kind: ItemKind, found: FoundItems, document: Document) -> Iterato
         yield RuleHit(name, f"{language}:{text}", count)
         within = text if language == "css" else None
     for item_field in kind.fields:
-        values = [v for item in found.items if (v := item.values.get(item_field.name)) is not None]
+        values = [
+            v for item in found_items.items if (v := item.values.get(item_field.name)) is not None
+        ]
         rule = item_field.selector.text if item_field.selector else "the page that links here"
         search_in = None if item_field.of_page else within
         yield RuleHit(
@@ -115,15 +117,15 @@ def colored_page(document: Document, hits: PageHits) -> str:
         "script, noscript, iframe, object, embed, base, meta[http-equiv], form > input"
     ):
         node.decompose()
-    remaining = MAX_COLORED
+    remaining = MAX_HIGHLIGHTED
     for number, hit in enumerate(hits.rules):
         for node in _elements(hit, tree):
             if remaining:
-                _mark(node, hit, _color(number))
+                _highlight(node, hit, _color(number))
                 remaining -= 1
     html = tree.html or ""
     head = (
-        f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">'
         f'<meta charset="utf-8"><base href="{escape(document.base_url)}">'
     )
     return head + html.removeprefix("<!DOCTYPE html>") + _legend(hits)
@@ -133,8 +135,7 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
     """
     Yield the elements that a rule selects.
 
-    For a kind of items or a list, these are all matches, otherwise only the first match in each
-    item.
+    For a kind of items or a list, yields all matches, otherwise only the first match in each item.
     """
     if hit.css is None:
         return
@@ -146,11 +147,11 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
 
 
 def _first_or_all(nodes: list[LexborNode], hit: RuleHit) -> list[LexborNode]:
-    is_every = hit.rule.lstrip().startswith("css-all") or hit.first is None
-    return nodes if is_every else nodes[:1]
+    takes_all = hit.rule.lstrip().startswith("css-all") or hit.first is None
+    return nodes if takes_all else nodes[:1]
 
 
-def _mark(node: LexborNode, hit: RuleHit, color: str) -> None:
+def _highlight(node: LexborNode, hit: RuleHit, color: str) -> None:
     is_element_of_kind = hit.first is None
     style = (
         f"outline: 2px dashed {color} !important; outline-offset: 2px"

@@ -3,8 +3,8 @@ The version of the rules and code that extract a page's fields.
 
 The version is stored with the page, as `page.rules_version`. `aragog reextract` and `aragog run -O`
 extract pages with another version again, from their stored content. The version is a hash of the
-settings and of the Python files that they name. For an installed package, only its name is hashed.
-After an upgrade of the package, run `aragog reextract --all`.
+settings and of the Python files in the settings. Of an installed package, only the name is hashed,
+so run `aragog reextract --all` after you have upgraded the package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
 VERSION_FIELD = "page.rules_version"
-DIGITS = 16
+HASH_DIGITS = 16
 
 
 class RulesVersions:
@@ -33,27 +33,29 @@ class RulesVersions:
 
     Args:
         extractors: `pipeline.extractors`.
-        tables: `extract` of the settings.
+        tables: the setting `extract`.
     """
 
     def __init__(
         self, extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        self._extractor_hashes = [*extractors, *_files(extractors)]
+        self._extractor_versions = [*extractors, *_hash_files(extractors)]
         self._by_host: dict[str, list[Any]] = {}
         for name, table in tables.items():
             host_name = name.strip().lower().removeprefix("*.").rstrip(".")
-            self._by_host.setdefault(host_name, []).append([table, *_files(table)])
-        self.whole = _hash([self._extractor_hashes, self._by_host]) if extractors or tables else ""
-        """The version of all rules together, or empty without rules."""
+            self._by_host.setdefault(host_name, []).append([table, *_hash_files(table)])
+        self.whole = (
+            _hash([self._extractor_versions, self._by_host]) if extractors or tables else ""
+        )
+        """The version of all rules together, or "" without rules."""
 
     def of(self, url: str) -> str:
-        """Return the version for a normalized URL's page; empty without rules and extractors."""
+        """Return the version for a normalized URL's page, or "" without rules and extractors."""
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
-            if names or self._extractor_hashes:
+            if names or self._extractor_versions:
                 return _hash(
-                    [self._extractor_hashes, [(name, self._by_host[name]) for name in names]]
+                    [self._extractor_versions, [(name, self._by_host[name]) for name in names]]
                 )
         return ""
 
@@ -72,8 +74,8 @@ def _build_versions(extractors: tuple[str, ...], tables: bytes) -> RulesVersions
     return RulesVersions(extractors, orjson.loads(tables))
 
 
-def _files(settings_value: Any) -> Iterator[str]:
-    """Yield the hashes of those Python files in the settings that can be read."""
+def _hash_files(settings_value: Any) -> Iterator[str]:
+    """Yield the hashes of the readable Python files in the settings."""
     if isinstance(settings_value, str):
         if is_file_name(settings_value):
             with suppress(OSError):
@@ -81,8 +83,8 @@ def _files(settings_value: Any) -> Iterator[str]:
         return
     for part in settings_value.values() if isinstance(settings_value, Mapping) else settings_value:
         if isinstance(part, str | list | tuple | Mapping):
-            yield from _files(part)
+            yield from _hash_files(part)
 
 
 def _hash(value: Any) -> str:
-    return sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:DIGITS]
+    return sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:HASH_DIGITS]

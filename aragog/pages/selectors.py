@@ -7,9 +7,9 @@ Site-specific fields, defined in the settings with CSS selectors or XPath. No I/
     stock = "xpath://p[@class='instock']/text()"
     tags = "css-all:.tag"
 
-A rule applies to its host and all hosts below it. If two rules define the same field, the one with
-the longer host name wins. `richpins.selectors` documents the rules. A table instead of a string
-defines a kind of items; see `aragog.pages.items`.
+A rule applies to its host and all of its subdomains. If two rules define the same field, the one
+with the longer host name wins. `richpins.selectors` documents the rules. A table instead of a
+string defines a kind of items; see `aragog.pages.items`.
 
 The prefix of the fields is `site`, as in `site.price`.
 """
@@ -29,7 +29,7 @@ from urlspelling import normalize
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
-_FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
 """Rules by host and field, as in the settings. A table instead of a string defines a kind of
@@ -40,7 +40,7 @@ def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
     Return the type of each field, by its full name, such as `site.price`.
 
-    The type is `any` if it differs between hosts. Raises ValueError like `value_type`.
+    The type is `any` if it differs between hosts. Raises the same ValueError as `value_type`.
     """
     types: dict[str, FieldType] = {}
     for table in rules.values():
@@ -62,7 +62,7 @@ class SiteRules:
     def __init__(self, rules: Rules) -> None:
         problems: list[str] = []
         self._by_host = {
-            host_of_rules(name, problems): dict(_selectors(name, table, problems))
+            normalize_rules_host(name, problems): dict(_parse_rules(name, table, problems))
             for name, table in rules.items()
         }
         if problems:
@@ -97,10 +97,10 @@ def _field_rules(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 _NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""Matches characters that may be in a URL but not in a host. A host may have a port."""
+"""Matches characters that may be in a URL, but not in a host. A host may have a port."""
 
 
-def host_of_rules(name: str, problems: list[str]) -> str:
+def normalize_rules_host(name: str, problems: list[str]) -> str:
     """Return the normalized host for a key of `extract`. Adds a problem if the key is invalid."""
     host_name = name.strip().removeprefix("*.")
     try:
@@ -117,11 +117,11 @@ def host_of_rules(name: str, problems: list[str]) -> str:
         return name
 
 
-def _selectors(
+def _parse_rules(
     name: str, table: Mapping[str, Any], problems: list[str]
 ) -> Iterable[tuple[str, Selector]]:
     for field, rule in _field_rules(table):
-        if not _FIELD.fullmatch(field):
+        if not _FIELD_NAME.fullmatch(field):
             problems.append(
                 f"extract: {name}: {field!r}: use lower-case letters, digits and underscores"
             )

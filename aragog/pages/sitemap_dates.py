@@ -22,7 +22,7 @@ class DateSpan(NamedTuple):
 
     start_ms: int
     end_ms: int
-    """The last millisecond of the day, month or year; for an instant, the instant itself."""
+    """The last millisecond of the day, month or year, or the instant itself."""
 
 
 def parse_date_span(text: str) -> DateSpan | None:
@@ -35,18 +35,20 @@ def parse_date_span(text: str) -> DateSpan | None:
     try:
         match = _W3C_DATE.match(text)
         if match is None:
-            when = parsedate_to_datetime(text)
-            when = when if when.tzinfo else when.replace(tzinfo=dt.UTC)
-            return DateSpan(_ms(when), _ms(when))
+            time = parsedate_to_datetime(text)
+            time = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
+            return DateSpan(_to_ms(time), _to_ms(time))
         *numbers, zone = match.groups()
         year, month, day, hour, minute, second = (
             int(n or default) for n, default in zip(numbers, (1, 1, 1, 0, 0, 0), strict=True)
         )
         is_end = (hour, minute, second) == _END_OF_DAY
         hour = 0 if is_end else hour
-        when = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone))
-        when += dt.timedelta(days=is_end)
-        return DateSpan(_ms(when), _end_ms(when, part_count=sum(n is not None for n in numbers)))
+        time = dt.datetime(
+            year, month, day, hour, minute, min(second, 59), tzinfo=_parse_time_zone(zone)
+        )
+        time += dt.timedelta(days=is_end)
+        return DateSpan(_to_ms(time), _end_ms(time, part_count=sum(n is not None for n in numbers)))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
@@ -57,27 +59,27 @@ def instant_ms(text: str) -> int | None:
     return None if span is None else span.start_ms
 
 
-def _end_ms(when: dt.datetime, *, part_count: int) -> int:
+def _end_ms(time: dt.datetime, *, part_count: int) -> int:
     """
     Return the last millisecond of a date. `part_count` is 1 for a year, 2 for a month, 3 for a day,
     and higher for a time.
     """
     if part_count > 3:
-        return _ms(when)
+        return _to_ms(time)
     if part_count == 3:
-        next_start = when + dt.timedelta(days=1)
+        next_start = time + dt.timedelta(days=1)
     elif part_count == 2:
-        next_start = (when + dt.timedelta(days=31)).replace(day=1)
+        next_start = (time + dt.timedelta(days=31)).replace(day=1)
     else:
-        next_start = when.replace(year=when.year + 1)
-    return _ms(next_start) - 1
+        next_start = time.replace(year=time.year + 1)
+    return _to_ms(next_start) - 1
 
 
-def _ms(when: dt.datetime) -> int:
-    return int(when.timestamp() * 1000)
+def _to_ms(time: dt.datetime) -> int:
+    return int(time.timestamp() * 1000)
 
 
-def _zone(text: str | None) -> dt.tzinfo:
+def _parse_time_zone(text: str | None) -> dt.tzinfo:
     if not text or text in "Zz":
         return dt.UTC
     minutes = int(text[1:3]) * 60 + int(text[-2:])

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
+from aragog.pages.feed_entries import MAX_URL_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import decode_text
 from richpins import encodings
@@ -33,23 +33,23 @@ class SitemapUrl:
     url: str
     """The normalized URL."""
     lastmod_ms: int | None = None
-    """When the page changed, in ms since the epoch. For a date without a time, its start in UTC."""
+    """When the page changed, in ms since the epoch; the start (UTC) of a date without a time."""
     lastmod_end_ms: int | None = None
     """The last millisecond of a date without a time. None for an instant or a missing date."""
     alternates: tuple[tuple[str, str], ...] = ()
     """Language and normalized URL of each translation that the entry lists, at most 100,000 per
     file.
 
-    They are hints, not pages that the sitemap lists.
+    They are hints, and not entries of the sitemap.
     """
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
         Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as the start of its day, month or year until that has ended,
-        then as its end. So a page is fetched at most twice for a date. A time in the future is
-        ignored.
+        A date without a time counts as the start of its day, month or year until that period has
+        ended, and then as its end. So a page is fetched at most twice for a date. A time in the
+        future is ignored.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -58,22 +58,22 @@ class SitemapUrl:
 
 
 class EntryCollector:
-    """Keeps the first entry for each URL."""
+    """Collects a file's entries, of which only the first for each URL is kept."""
 
     def __init__(self) -> None:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
-        self.cut = False
+        self.is_cut = False
         """True if entries were dropped because of the limit."""
         self._entries = 0
 
     def take(self, listed: ListedEntry) -> bool:
-        """Return False when the file has reached the limit."""
+        """Add an entry. Returns False when the file has reached the limit."""
         target = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
             if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
-                self.cut = True
+                self.is_cut = True
                 return False
             self._entries += 1
             if url is None:
@@ -96,9 +96,9 @@ MAX_BYTES = 52_428_800
 """The maximum size of a sitemap after decompression."""
 PIECE_BYTES = 65_536
 _COMPRESSED_CHUNK_BYTES = 16_384
-_GZIP = b"\x1f\x8b"
-_MAX_LAYERS = 3
-"""Some servers compress a file that is already compressed on disk."""
+_GZIP_MAGIC = b"\x1f\x8b"
+_MAX_GZIP_LAYERS = 3
+"""Some servers compress files that are already compressed on disk."""
 
 
 class DecompressedBody:
@@ -114,13 +114,13 @@ class DecompressedBody:
 
     def __iter__(self) -> Iterator[bytes]:
         remaining_bytes = MAX_BYTES
-        pieces = _slices(self._body)
-        for _ in range(_MAX_LAYERS):
+        pieces = _split_into_pieces(self._body)
+        for _ in range(_MAX_GZIP_LAYERS):
             first = next(pieces, b"")
             pieces = chain((first,), pieces)
-            if not first.startswith(_GZIP):
+            if not first.startswith(_GZIP_MAGIC):
                 break
-            pieces = self._members(pieces)
+            pieces = self._decompress_members(pieces)
         for piece in pieces:
             yield piece[:remaining_bytes]
             remaining_bytes -= len(piece)
@@ -128,15 +128,15 @@ class DecompressedBody:
                 self.complete = False
                 return
 
-    def _members(self, packed: Iterator[bytes]) -> Iterator[bytes]:
-        rest = b""
-        while rest or (rest := next(packed, b"")):
-            rest += next(packed, b"") if len(rest) < len(_GZIP) else b""
-            if not rest.startswith(_GZIP):
+    def _decompress_members(self, compressed: Iterator[bytes]) -> Iterator[bytes]:
+        unread = b""
+        while unread or (unread := next(compressed, b"")):
+            unread += next(compressed, b"") if len(unread) < len(_GZIP_MAGIC) else b""
+            if not unread.startswith(_GZIP_MAGIC):
                 return
             inflate = zlib.decompressobj(wbits=31)
-            while not inflate.eof and (rest or (rest := next(packed, b""))):
-                data, rest = rest[:_COMPRESSED_CHUNK_BYTES], rest[_COMPRESSED_CHUNK_BYTES:]
+            while not inflate.eof and (unread or (unread := next(compressed, b""))):
+                data, unread = unread[:_COMPRESSED_CHUNK_BYTES], unread[_COMPRESSED_CHUNK_BYTES:]
                 try:
                     while data:
                         if piece := inflate.decompress(data, PIECE_BYTES):
@@ -145,14 +145,14 @@ class DecompressedBody:
                 except zlib.error:
                     self.complete = False
                     return
-            rest = inflate.unused_data + rest
+            unread = inflate.unused_data + unread
             if not inflate.eof:
                 self.complete = False
                 return
 
 
-def _slices(data: bytes) -> Iterator[bytes]:
-    return (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+def _split_into_pieces(data: bytes) -> Iterator[bytes]:
+    return (data[offset : offset + PIECE_BYTES] for offset in range(0, len(data), PIECE_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     decompressed, entries = DecompressedBody(body), EntryCollector()
     pieces = iter(decompressed)
     first = next(pieces, b"")
-    charset = _charset(first, content_type)
+    charset = _detect_charset(first, content_type)
     pieces = chain((first,), pieces)
     if charset == "replacement":
         return Sitemap(complete=False)
@@ -205,12 +205,12 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
         tuple(entries.urls.values()),
         tuple(entries.children.values()),
         entries.invalid,
-        decompressed.complete and is_complete and not entries.cut,
+        decompressed.complete and is_complete and not entries.is_cut,
         _FEED_START.search(first) is not None,
     )
 
 
-def _charset(first: bytes, content_type: str | None) -> str:
+def _detect_charset(first: bytes, content_type: str | None) -> str:
     """Return the WHATWG name of the encoding."""
     if first.startswith(_UTF8_BOM):
         return "utf-8"
@@ -231,7 +231,7 @@ def _charset(first: bytes, content_type: str | None) -> str:
 
 
 def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
-    """Yield the chunks as UTF-8. Undecodable bytes become U+FFFD and make their entry invalid."""
+    """Yield the chunks as UTF-8. Undecodable bytes become U+FFFD, which makes an entry invalid."""
     decoder = codecs.getincrementaldecoder(encodings.codec_of(charset))("replace")
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
@@ -239,7 +239,7 @@ def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
 
 
 def _strip_byte_order_marks(first: bytes) -> bytes:
-    """Some files have two byte order marks."""
+    """Remove all byte order marks. Some files have two."""
     start = first.lstrip(_BLANK_BYTES)
     while start.startswith(_UTF8_BOM):
         first = start[len(_UTF8_BOM) :]
@@ -248,17 +248,17 @@ def _strip_byte_order_marks(first: bytes) -> bytes:
 
 
 def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: EntryCollector) -> bool:
-    """A line that is too long counts as invalid."""
-    rest = b""
+    """Read a text file with one URL per line. A line that is too long counts as invalid."""
+    unread = b""
     for piece in pieces:
-        *lines, rest = (rest + piece.replace(b"\r", b"\n")).split(b"\n")
+        *lines, unread = (unread + piece.replace(b"\r", b"\n")).split(b"\n")
         for line in lines:
             _read_line(line, base, charset, entries)
-        if entries.cut:
+        if entries.is_cut:
             return False
-        if len(rest) > PIECE_BYTES:
-            rest = rest[:PIECE_BYTES]
-    _read_line(rest, base, charset, entries)
+        if len(unread) > PIECE_BYTES:
+            unread = unread[:PIECE_BYTES]
+    _read_line(unread, base, charset, entries)
     return True
 
 
@@ -266,7 +266,7 @@ def _read_line(line: bytes, base: str, charset: str, entries: EntryCollector) ->
     if not line.strip():
         return
     # text files have no entities
-    text = decode_text([(line, True)], charset) if len(line) <= LINE_BYTES else None
+    text = decode_text([(line, True)], charset) if len(line) <= MAX_URL_BYTES else None
     url = None
     if text is not None and text.strip().lower().startswith(("http://", "https://")):
         try:

@@ -21,8 +21,8 @@ _INTEGER = re.compile(r"-?[0-9]{1,15}(?![0-9.])")
 _DATE = re.compile(r"@-?[0-9]{1,15}(?![0-9.])")
 _BINARY = re.compile(r":[A-Za-z0-9+/]*={0,2}:")
 _BOOLEAN = re.compile(r"\?[01]")
-_DISPLAY = re.compile(r'%"(?:[ !#$&-~]|%[0-9a-f]{2})*"')
-_SPACE, _TABS = re.compile(r" *"), re.compile(r"[ \t]*")
+_DISPLAY_STRING = re.compile(r'%"(?:[ !#$&-~]|%[0-9a-f]{2})*"')
+_SPACES, _SPACES_AND_TABS = re.compile(r" *"), re.compile(r"[ \t]*")
 
 
 class FieldToken(str):
@@ -36,7 +36,7 @@ BareItem = FieldToken | str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A value in a dictionary: an item, or the items of an inner list, with parameters."""
+    """A value in a dictionary: an item or the items of an inner list, and parameters."""
 
     value: BareItem | tuple[Member, ...]
     parameters: Mapping[str, BareItem] = field(default_factory=dict)
@@ -52,9 +52,9 @@ def parse_dictionary(text: str) -> dict[str, Member]:
         ValueError: not a structured field.
     """
     members: dict[str, Member] = {}
-    for key, member in dictionary_members(text):
+    for key, read_member in dictionary_members(text):
         members.pop(key, None)
-        members[key] = member
+        members[key] = read_member
     return members
 
 
@@ -66,17 +66,17 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
         ValueError: not a structured field.
     """
     reader = _DictionaryReader(text[:MAX_CHARS])
-    reader.skip(_SPACE)
+    reader.skip(_SPACES)
     members: list[tuple[str, Member]] = []
     while not reader.is_at_end():
-        key = reader.take(_KEY.match, "a key")
-        members.append((key, reader.member() if reader.take_if("=") else reader.flag()))
-        reader.skip(_TABS)
+        key = reader.take_match(_KEY.match, "a key")
+        members.append((key, reader.read_member() if reader.take_if("=") else reader.read_flag()))
+        reader.skip(_SPACES_AND_TABS)
         if reader.is_at_end():
             break
         if not reader.take_if(","):
             reader.fail("a comma")
-        reader.skip(_TABS)
+        reader.skip(_SPACES_AND_TABS)
         if reader.is_at_end():
             reader.fail("a member after the comma")
     return members
@@ -95,7 +95,7 @@ def string_text(text: str) -> str:
 
 
 class _DictionaryReader:
-    """Ignores trailing spaces."""
+    """Reads the parts of a dictionary, one after the other. Ignores trailing spaces."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
@@ -111,7 +111,7 @@ class _DictionaryReader:
         match = pattern.match(self._text, self._position)
         self._position = match.end() if match else self._position
 
-    def take(self, match_at: Callable[[str, int], re.Match[str] | None], name: str) -> str:
+    def take_match(self, match_at: Callable[[str, int], re.Match[str] | None], name: str) -> str:
         match = match_at(self._text, self._position)
         if match is None:
             self.fail(name)
@@ -124,12 +124,12 @@ class _DictionaryReader:
         self._position += 1
         return True
 
-    def flag(self) -> Member:
-        """Return the member for a key without a value. Its value is True."""
+    def read_flag(self) -> Member:
+        """Return the member for a key without a value, which is True."""
         start = self._position
         return Member(True, self._parameters(), self._text[start : self._position])
 
-    def member(self) -> Member:
+    def read_member(self) -> Member:
         start = self._position
         value: BareItem | tuple[Member, ...] = (
             self._inner_list() if self.take_if("(") else self._bare_item()
@@ -140,7 +140,7 @@ class _DictionaryReader:
     def _inner_list(self) -> tuple[Member, ...]:
         items: list[Member] = []
         while True:
-            self.skip(_SPACE)
+            self.skip(_SPACES)
             if self.take_if(")"):
                 return tuple(items)
             if items and self._text[self._position - 1] != " ":
@@ -152,8 +152,8 @@ class _DictionaryReader:
     def _parameters(self) -> dict[str, BareItem]:
         parameters: dict[str, BareItem] = {}
         while self.take_if(";"):
-            self.skip(_SPACE)
-            key = self.take(_KEY.match, "the name of a parameter")
+            self.skip(_SPACES)
+            key = self.take_match(_KEY.match, "the name of a parameter")
             parameters.pop(key, None)
             parameters[key] = self._bare_item() if self.take_if("=") else True
         return parameters
@@ -161,17 +161,17 @@ class _DictionaryReader:
     def _bare_item(self) -> BareItem:
         first = self._text[self._position : self._position + 1]
         if first == '"':
-            return re.sub(r"\\(.)", r"\1", self.take(_STRING.match, "a string")[1:-1])
+            return re.sub(r"\\(.)", r"\1", self.take_match(_STRING.match, "a string")[1:-1])
         if first == "?":
-            return self.take(_BOOLEAN.match, "?0 or ?1") == "?1"
+            return self.take_match(_BOOLEAN.match, "?0 or ?1") == "?1"
         if first == ":":
-            return self.take(_BINARY.match, "a byte sequence")
+            return self.take_match(_BINARY.match, "a byte sequence")
         if first == "@":
-            return self.take(_DATE.match, "a date")
+            return self.take_match(_DATE.match, "a date")
         if first == "%":
-            return self.take(_DISPLAY.match, "a display string")
+            return self.take_match(_DISPLAY_STRING.match, "a display string")
         if first == "-" or first.isdigit():
             if _DECIMAL.match(self._text, self._position):
-                return float(self.take(_DECIMAL.match, "a number"))
-            return int(self.take(_INTEGER.match, "a number"))
-        return FieldToken(self.take(_TOKEN.match, "a value"))
+                return float(self.take_match(_DECIMAL.match, "a number"))
+            return int(self.take_match(_INTEGER.match, "a number"))
+        return FieldToken(self.take_match(_TOKEN.match, "a value"))

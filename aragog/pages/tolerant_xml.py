@@ -4,11 +4,11 @@ Splits XML that may not be well-formed into tags and text. No I/O.
 In recovery mode, libxml2 drops references after any error, so `?a=1&amp;b=2` becomes `?a=1b=2`.
 This reader has no state that an error could corrupt. It splits the bytes at tags; `decode_text`
 decodes only the texts that are needed. Comments, declarations and processing instructions are
-skipped. The only known entities are XML's five and HTML's for letters, so no entity can expand into
-a long text.
+skipped. The only known entities are the five of XML and those of HTML for letters, so no entity can
+expand into a long text.
 
 It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
-occur inside other characters. Callers convert other files (UTF-16) first.
+occur inside other characters. Callers must convert other files (UTF-16) first.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from html.entities import html5
 
 from richpins import encodings
 
-TAG_BYTES = 262_144
-"""No sitemap has a longer tag. If a file has one, the rest of the file is not read."""
+MAX_TAG_BYTES = 262_144
+"""No sitemap has a longer tag. If a file has a longer one, the rest of the file is not read."""
 _PIECE_BYTES = 32_768
 _MAX_DECLARATIONS = 4
 
@@ -33,10 +33,10 @@ _DECLARATION = re.compile(
     rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+'|)*+"""
     rb"""(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+'|)*+\]\s*+|)>"""
 )
-# A name must follow a space or a value. Otherwise the regex would retry a long name from each
-# letter.
+# A name must follow a space or a value. Otherwise, the regex would try to match a long name again
+# from each of its letters.
 _ATTRIBUTE = re.compile(rb"""(?<![^\s"'])([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
-_ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
+_END_MARKERS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _CDATA_END = b"]]>"
 
 
@@ -66,13 +66,13 @@ class TokenReader:
         pieces: the file, in chunks of any size.
 
     Attributes:
-        damaged: True if the XML is not well-formed. All tokens still count.
+        damaged: True if the XML is not well-formed. All tokens are still valid.
         cut: True if the file ends inside a tag, comment or CDATA section, or a tag was too long.
         keep_texts: whether to yield texts. Change it only between two tokens.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = _without_tiny_pieces(pieces)
+        self._pieces = _merge_tiny_pieces(pieces)
         self._buffer = b""
         self._position = 0
         self._end_marker = b""
@@ -85,7 +85,7 @@ class TokenReader:
         for piece in self._pieces:
             self._buffer, self._position = self._buffer[self._position :] + piece, 0
             yield from self._tokens(final=False)
-            if len(self._buffer) - self._position > TAG_BYTES:
+            if len(self._buffer) - self._position > MAX_TAG_BYTES:
                 self.damaged = self.cut = True
                 return
         yield from self._tokens(final=True)
@@ -146,35 +146,35 @@ class TokenReader:
 
     def _skip_markup(self, *, final: bool) -> TokenKind | None:
         """
-        Skip the `<` at the current position, which does not start a complete tag.
+        Skip a `<` that does not start a complete tag.
 
-        Return None if more of the file is needed, and TEXT if markup was skipped.
+        Returns None if more of the file is needed, or TEXT if markup was skipped.
         """
-        buffer, at = self._buffer, self._position
-        if not final and len(buffer) - at < len(b"<![CDATA["):
+        buffer, position = self._buffer, self._position
+        if not final and len(buffer) - position < len(b"<![CDATA["):
             return None
-        for opening, end in _ENDS.items():
-            if buffer.startswith(opening, at):
-                self._position, self._end_marker = at + len(opening), end
+        for opening, end in _END_MARKERS.items():
+            if buffer.startswith(opening, position):
+                self._position, self._end_marker = position + len(opening), end
                 return TokenKind.TEXT
-        if buffer.startswith(b"<!", at):
+        if buffer.startswith(b"<!", position):
             return self._skip_declaration(final=final)
-        if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
+        if _TAG_START.match(buffer, position) and buffer.find(b"<", position + 1) < 0:
             return None  # the tag continues in the next chunk, or the file is truncated
         self.damaged = True
-        self._position = at + 1
+        self._position = position + 1
         return TokenKind.FAULT
 
     def _skip_declaration(self, *, final: bool) -> TokenKind | None:
-        # Limit this, because each match scans to the end of the buffer, and no valid file has more
-        # than one DOCTYPE.
+        # Limit the number of declarations. Each match scans to the end of the buffer, and no valid
+        # file has more than one DOCTYPE.
         is_within_limit = self._declarations < _MAX_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._position) if is_within_limit else None
         if (
             match is None
             and is_within_limit
             and not final
-            and len(self._buffer) - self._position <= TAG_BYTES // 2
+            and len(self._buffer) - self._position <= MAX_TAG_BYTES // 2
         ):
             return None
         end = match.end() if match else self._buffer.find(b">", self._position) + 1
@@ -184,8 +184,8 @@ class TokenReader:
         return TokenKind.TEXT
 
 
-def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Merge tiny chunks, because the buffer is searched again for each chunk."""
+def _merge_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Merge tiny chunks, because the whole buffer is searched again for each chunk."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -223,7 +223,7 @@ def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None
     entities make a text ambiguous. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
-        parts: the text's bytes, each with True for a CDATA section, which has no references.
+        parts: the text's bytes, each with True if they are a CDATA section, without references.
         charset: WHATWG name of the encoding. In one-byte encodings, valid UTF-8 is read as UTF-8.
     """
     texts = []
@@ -234,8 +234,8 @@ def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None
         if text is None:
             return None
         texts.append(text)
-    whole = "".join(texts)
-    return None if _INVALID_CHARACTER.search(whole) else whole
+    text = "".join(texts)
+    return None if _INVALID_CHARACTER.search(text) else text
 
 
 _MULTIBYTE_CHARSETS = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
@@ -254,8 +254,8 @@ def _decode(raw: bytes, charset: str) -> str | None:
 
 
 def _expand_references(text: str) -> str | None:
-    """Return None if a reference is unknown."""
-    parts, at = [], 0
+    """Replace references by their characters. Returns None if a reference is unknown."""
+    parts, position = [], 0
     for match in _REFERENCE.finditer(text):
         name, is_ambiguous = match.groups()
         if name is None and not is_ambiguous:
@@ -263,9 +263,9 @@ def _expand_references(text: str) -> str | None:
         character = _decode_reference(name) if name else None
         if character is None:
             return None
-        parts += [text[at : match.start()], character]
-        at = match.end()
-    return "".join((*parts, text[at:]))
+        parts += [text[position : match.start()], character]
+        position = match.end()
+    return "".join((*parts, text[position:]))
 
 
 def _html_letter(name: str) -> str | None:

@@ -25,17 +25,15 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""
-A module of each extra, which exists if the extra is installed. Add-ons pass their own modules.
-"""
+"""One module per extra, to check if the extra is installed. Add-ons pass theirs to `require`."""
 
 
 def has(extra: str) -> bool:
-    """Return True if an extra's packages are installed. Does not import them."""
-    return _is_found(MODULE_OF[extra])
+    """Return True if an extra's packages are installed, without importing them."""
+    return _is_importable(MODULE_OF[extra])
 
 
-def _is_found(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the module's package is missing
@@ -51,19 +49,19 @@ def install_command(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def require(extra: str, reason: str, *, module: str | None = None) -> None:
+def require(extra: str, feature: str, *, module: str | None = None) -> None:
     """
     Check that an extra is installed. Call this before importing its packages.
 
     Args:
         extra: its name in pyproject.toml.
-        reason: the feature that needs it, for the message.
+        feature: what needs the extra, for the message.
         module: a module of the extra, if `MODULE_OF` does not list it.
 
     Raises:
-        ConfigError: it is not installed. The message contains `reason` and the install command.
+        ConfigError: it is not installed. The message contains `feature` and the install command.
     """
-    if not _is_found(needed := module or MODULE_OF[extra]):
+    if not _is_importable(needed := module or MODULE_OF[extra]):
         raise ConfigError(
-            f"{reason} needs {needed}, which is not installed: {install_command(extra)}"
+            f"{feature} needs {needed}, which is not installed: {install_command(extra)}"
         )

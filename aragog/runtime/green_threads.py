@@ -30,10 +30,10 @@ from aragog.runtime.clock import SystemClock
 P = ParamSpec("P")
 T = TypeVar("T")
 _clock = SystemClock()
-_numbers = count()
+_timer_numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""How many timers of finished waits accumulate before they are removed."""
+"""When more timers of finished waits than this have accumulated, they are removed."""
 
 
 class _GreenWait:
@@ -59,7 +59,7 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules one thread's green threads. Ready ones run before those whose wait has just
+    Schedules one thread's green threads. Those that are ready run before those whose wait has just
     ended.
     """
 
@@ -98,10 +98,10 @@ class _Hub:
         self.ready.append((greenlet(run, self._green), None))
 
     def yield_until(self, wait: _GreenWait, seconds: float | None) -> bool:
-        """Run other green threads until `wait` has ended; returns False on a timeout."""
+        """Run other green threads until `wait` has ended. Returns False on a timeout."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
-            heapq.heappush(self._timers, (at_s, next(_numbers), wait))
+            heapq.heappush(self._timers, (at_s, next(_timer_numbers), wait))
         self._waiting += 1
         try:
             return cast(bool, self._green.switch())
@@ -110,7 +110,7 @@ class _Hub:
             wait.is_over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
-        """Yield until the socket is ready; returns False on a timeout."""
+        """Yield until the socket is ready. Returns False on a timeout."""
         wait = _GreenWait(self)
         self._poll.register(fd, events)
         self._sockets[fd] = wait
@@ -130,7 +130,7 @@ class _Hub:
             while self.ready:
                 green, value = self.ready.popleft()
                 green.switch(value)
-            for fd, _ in self._poll.poll(self._seconds_left()):
+            for fd, _ in self._poll.poll(self._seconds_until_timer()):
                 if fd == self._wake_fd:
                     self._process_ended()
                 elif fd in self._sockets:
@@ -142,7 +142,7 @@ class _Hub:
         while self._ended_by_others:
             self._ended_by_others.popleft().end(happened=True)
 
-    def _seconds_left(self) -> float | None:
+    def _seconds_until_timer(self) -> float | None:
         """Return the time until the next timer fires, or None."""
         if len(self._timers) > MAX_EXPIRED_TIMERS + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].is_over]
@@ -188,7 +188,7 @@ def _wait_for_socket(sock: socket.socket, events: int, seconds: float) -> None:
 
 
 class GreenClock(SystemClock):
-    """The system clock. Other green threads run while one sleeps."""
+    """The system clock. While one green thread sleeps, others run."""
 
     def sleep_s(self, seconds: float) -> None:
         hub = _busy_hub()
@@ -199,7 +199,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """Like `threading.Event`, but for only one waiter, even a green thread."""
+    """Like `threading.Event`, but only one thread may wait. It may be a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -269,7 +269,7 @@ class GreenPool:
 
     Args:
         size: the limit. Further calls wait in order of arrival.
-        urgent_extra: how many urgent calls may run beyond the limit.
+        urgent_extra: how many urgent calls may run in addition to the limit.
     """
 
     def __init__(self, size: int, urgent_extra: int = 0) -> None:
@@ -280,7 +280,7 @@ class GreenPool:
         self._urgent_waiters: deque[GreenEvent] = deque()
 
     def batch(self) -> GreenBatch:
-        """Create a batch of calls, a context manager whose end waits for all of them."""
+        """Create a batch of calls. It is a context manager that waits for all calls on exit."""
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
@@ -308,7 +308,7 @@ class GreenPool:
 
 
 class GreenBatch:
-    """Calls that run concurrently in the submitting thread, whenever it waits."""
+    """Calls that run concurrently in the submitting thread, while it waits."""
 
     def __init__(self, pool: GreenPool) -> None:
         self._pool = pool
@@ -316,15 +316,15 @@ class GreenBatch:
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> GreenCall[T]:
         """Submit a call. It starts as soon as this thread waits; see `GreenCall.result`."""
-        return self._begin(lambda: function(*args, **kwargs), urgent=False)
+        return self._submit(lambda: function(*args, **kwargs), urgent=False)
 
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
         """Submit an urgent call. It only waits for other urgent calls."""
-        return self._begin(lambda: function(*args, **kwargs), urgent=True)
+        return self._submit(lambda: function(*args, **kwargs), urgent=True)
 
-    def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:
+    def _submit(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:
         hub: _Hub | None = getattr(_this_thread, "hub", None)
         if hub is None or hub.dead:
             hub = _this_thread.hub = _Hub()

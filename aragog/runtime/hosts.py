@@ -1,9 +1,9 @@
 """
 Checks of Host headers, which protect local servers from DNS rebinding.
 
-A web page can make its own name resolve to a loopback address and then read an API that trusts
-local clients. Such requests have the page's name in their Host header, so local servers only accept
-names in the settings. An IP address is safe, because no name was resolved.
+A web page can make its host name resolve to a loopback address, and then read an API that trusts
+local clients. Such requests have the page's host name in their Host header, so local servers accept
+only the names in the settings. An IP address is safe, because no name was resolved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (is_ip(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def host_of(header: str) -> str:
+def parse_host_header(header: str) -> str:
     """Return a Host header's host in lower case, without port, brackets or trailing dot."""
     return split_port(header.strip())[0].lower().strip("[]").rstrip(".")
 
@@ -42,7 +42,7 @@ def is_allowed_host(header: str, allowed: tuple[str, ...]) -> bool:
         header: the header's value, with or without a port.
         allowed: names from the settings; `.example.com` matches the domain and its subdomains.
     """
-    host = host_of(header)
+    host = parse_host_header(header)
     if is_ip(host) or host == "localhost" or host.endswith(".localhost"):
         return True
     for name in map(str.lower, allowed):

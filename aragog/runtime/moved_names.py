@@ -2,7 +2,7 @@
 Make modules importable under the names in the documentation of version 0.1.
 
 For one release, old names still work and emit a warning with the new name. Both names refer to the
-same module object, so old class paths in settings work too.
+same module object, so old paths of classes in settings work, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 
-_OLD = "aragog."
+_OLD_PACKAGE = "aragog."
 MOVED = {
     "fetcher.causes": "aragog.fetch_record.causes",
     "fetcher.outcome": "aragog.fetch_record.outcome",
@@ -43,17 +43,17 @@ MOVED = {
     "zen.node_ids": "aragog.urlstore.node_ids",
     "zen": "zengraph",
 }
-"""Old and new names below `aragog`. The first match applies."""
+"""Old names (without `aragog.`) and new names. The first match applies."""
 
 
 def new_name(name: str) -> str | None:
     """Return the new name of a module, or None if it was not renamed."""
-    if not name.startswith(_OLD):
+    if not name.startswith(_OLD_PACKAGE):
         return None
-    old = name.removeprefix(_OLD)
-    for moved, new in MOVED.items():
-        if old == moved or old.startswith(f"{moved}."):
-            return new + old.removeprefix(moved)
+    old = name.removeprefix(_OLD_PACKAGE)
+    for module, new in MOVED.items():
+        if old == module or old.startswith(f"{module}."):
+            return new + old.removeprefix(module)
     return None
 
 

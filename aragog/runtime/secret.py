@@ -21,7 +21,7 @@ class Secret(str):
     __slots__ = ()
 
     def __new__(cls, text: str = "") -> Self:
-        # Otherwise a copy of another secret would contain its mask.
+        # Otherwise, a copy of a secret would contain the mask.
         return super().__new__(cls, reveal(text))
 
     @property
@@ -53,7 +53,7 @@ class SecretUrl(Secret):
 
 
 def reveal(text: str) -> str:
-    """Return the original as a plain string."""
+    """Return the original text, as a plain string."""
     return str.__str__(text)
 
 
@@ -68,17 +68,17 @@ def without_password(url: str) -> str:
     text = reveal(url)
     if (match := _URL.fullmatch(text)) is not None:
         login = "" if match["login"] is None else f"{MASK}@" if match["login"] else "@"
-        query = "" if match["query"] is None else "?" + _options(match["query"])
-        return f"{match['scheme']}://{login}{match['place']}{query}"
+        query = "" if match["query"] is None else "?" + _mask_options(match["query"])
+        return f"{match['scheme']}://{login}{match['location']}{query}"
     if (scheme := _SCHEME.match(text)) is not None:
         return scheme[0] + MASK
-    if _PAIRS.fullmatch(text):
-        return " ".join(_option(name, value) for name, value in _PAIR.findall(text))
+    if _OPTIONS.fullmatch(text):
+        return " ".join(_mask_option(name, value) for name, value in _OPTION.findall(text))
     if "=" in text:
         return MASK
-    before, at, place = text.rpartition("@")
-    masked_place = place if _PLACE.fullmatch(place) else MASK
-    return (MASK if before else "") + at + masked_place
+    before, separator, location = text.rpartition("@")
+    masked_place = location if _LOCATION.fullmatch(location) else MASK
+    return (MASK if before else "") + separator + masked_place
 
 
 def without_login(text: str, url: str) -> str:
@@ -89,13 +89,15 @@ def without_login(text: str, url: str) -> str:
     """
     plain = reveal(url)
     match = _URL.fullmatch(plain)
-    if match is None and not _PAIRS.fullmatch(plain):
+    if match is None and not _OPTIONS.fullmatch(plain):
         return "the URL is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
     login = (match["login"] or "") if match else ""
-    values = [value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS]
+    values = [
+        value for name, value in _OPTION.findall(plain) if name.lower() not in _PUBLIC_OPTIONS
+    ]
     if match and match["query"]:
         parts = (part.partition("=") for part in match["query"].split("&"))
-        values += [value for name, _, value in parts if name.lower() not in _HARMLESS]
+        values += [value for name, _, value in parts if name.lower() not in _PUBLIC_OPTIONS]
     for secret in sorted({login, *login.split(":", 1)[1:], *values}, key=len, reverse=True):
         for spelling in (secret, unquote(secret), secret.strip("'")):
             if len(spelling) > 1:
@@ -104,18 +106,18 @@ def without_login(text: str, url: str) -> str:
 
 
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[\w.%~-]+)(?::\d{1,5})?"
-_WHERE = rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w.,~%/+-]*)?"
-_PLACE = re.compile(rf"(?:[A-Za-z][\w+.-]*:/)?/{{0,2}}{_WHERE}")
+_HOSTS_AND_PATH = rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w.,~%/+-]*)?"
+_LOCATION = re.compile(rf"(?:[A-Za-z][\w+.-]*:/)?/{{0,2}}{_HOSTS_AND_PATH}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URL = re.compile(
-    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<place>{_WHERE})"
+    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<place>{_HOSTS_AND_PATH})"
     r"(?:\?(?P<query>[^\s#@]*))?",
     re.DOTALL,
 )
-_PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'|[^\s'][^\s]*|)(?:\s+|$)")
-_PAIRS = re.compile(rf"\s*(?:{_PAIR.pattern})+")
-_HARMLESS_VALUE = re.compile(r"'?[\w.,~%/:+-]*'?")
-_HARMLESS = frozenset({
+_OPTION = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'|[^\s'][^\s]*|)(?:\s+|$)")
+_OPTIONS = re.compile(rf"\s*(?:{_OPTION.pattern})+")
+_PUBLIC_VALUE = re.compile(r"'?[\w.,~%/:+-]*'?")
+_PUBLIC_OPTIONS = frozenset({
     "application_name", "channel_binding", "connect_timeout", "db", "dbname", "gssencmode",
     "heartbeat", "host", "hostaddr", "keepalives", "load_balance_hosts", "port", "protocol",
     "schema", "socket_timeout", "ssl", "ssl_ca_certs", "ssl_cert_reqs", "ssl_check_hostname",
@@ -125,18 +127,18 @@ _HARMLESS = frozenset({
 """URL options whose values are not secret."""
 
 
-def _options(query: str) -> str:
+def _mask_options(query: str) -> str:
     return "&".join(
-        _option(name, value) if equals else MASK
+        _mask_option(name, value) if equals else MASK
         for name, equals, value in (part.partition("=") for part in query.split("&"))
     )
 
 
-def _option(name: str, value: str) -> str:
+def _mask_option(name: str, value: str) -> str:
     if not re.fullmatch(r"\w+", name):
         return MASK
-    harmless = name.lower() in _HARMLESS and _HARMLESS_VALUE.fullmatch(value)
-    return f"{name}={value if harmless else MASK}"
+    is_public = name.lower() in _PUBLIC_OPTIONS and _PUBLIC_VALUE.fullmatch(value)
+    return f"{name}={value if is_public else MASK}"
 
 
 NO_URL = SecretUrl()
@@ -144,8 +146,8 @@ NO_URL = SecretUrl()
 
 def mask(section: object, **values: Any) -> None:
     """
-    Replace fields of a frozen dataclass, such as a settings section, with
-    values of secret types.
+    Replace fields of a frozen dataclass, such as a section of the settings, by values of secret
+    types.
     """
     for name, value in values.items():
         object.__setattr__(section, name, value)

@@ -7,7 +7,7 @@ imports `aragog.tasks.fetch` and so on. A module imported under its short name, 
 workers`, calls `share`, so that both names refer to one module object with the long name.
 
 A wheel only installs `aragog`, because a project may have its own `tasks.py` (docs/adr/0031).
-There, `offer` makes a short name importable if nothing else has it.
+There, `offer` makes a short name importable if no other module has it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _ShortNames(MetaPathFinder, Loader):
         sys.modules[module.__name__] = import_module(f"aragog.{module.__name__}")
 
 
-class _LastResort(MetaPathFinder, Loader):
-    """An import hook that imports `workers` as `aragog.workers` if nothing else has that name."""
+class _FallbackNames(MetaPathFinder, Loader):
+    """An import hook that imports `workers` as `aragog.workers` if no other module has it."""
 
     def __init__(self) -> None:
         self.offered: set[str] = set()
@@ -58,15 +58,15 @@ class _LastResort(MetaPathFinder, Loader):
 
 
 _FINDER = _ShortNames()
-_LAST_RESORT = _LastResort()
+_FALLBACK_FINDER = _FallbackNames()
 
 
 def share(name: str) -> None:
     """
     Make the short name `name` and its submodules refer to the modules below `aragog`.
 
-    A module calls this with its own `__name__`; the long name has no effect. After a call with the
-    short name, the rest of the module runs in a discarded namespace.
+    A module calls this with its `__name__`. A call with the long name has no effect. After a call
+    with the short name, the rest of the module runs in a namespace that is discarded.
     """
     if name.startswith("aragog."):
         return
@@ -77,7 +77,7 @@ def share(name: str) -> None:
 
 
 def offer(name: str) -> None:
-    """Make `import name` find aragog's package if nothing else has that name."""
-    if _LAST_RESORT not in sys.meta_path:
-        sys.meta_path.append(_LAST_RESORT)
-    _LAST_RESORT.offered.add(name)
+    """Make `import name` find aragog's package if no other module has that name."""
+    if _FALLBACK_FINDER not in sys.meta_path:
+        sys.meta_path.append(_FALLBACK_FINDER)
+    _FALLBACK_FINDER.offered.add(name)

@@ -13,26 +13,26 @@ from pathlib import Path
 
 from aragog.errors import ConfigError
 
-MAX_BYTES = 107
+MAX_PATH_BYTES = 107
 """Maximum length of a Unix socket's path, without the trailing NUL (unix(7))."""
 SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - for private subfolders
 
 
 def fits(path: str | os.PathLike[str]) -> bool:
     """Return True if a Unix socket can have this path."""
-    return len(os.fsencode(path)) <= MAX_BYTES
+    return len(os.fsencode(path)) <= MAX_PATH_BYTES
 
 
-def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
+def short_folder(remaining_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
     """
-    Return a temporary folder, in which a socket's path may have `below_bytes` more bytes.
+    Return a temporary folder whose path leaves `remaining_bytes` for the rest of a socket's path.
 
     This is TMPDIR if it is short enough, or else the first suitable folder of `shared`.
 
     Raises:
         ConfigError: no folder is both short enough and writable.
     """
-    max_bytes = MAX_BYTES - below_bytes - 1
+    max_bytes = MAX_PATH_BYTES - remaining_bytes - 1
     for folder in (tempfile.gettempdir(), *shared):
         if len(os.fsencode(folder)) <= max_bytes and os.access(folder, os.W_OK | os.X_OK):
             return Path(folder)

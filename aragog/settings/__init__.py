@@ -1,5 +1,5 @@
 """
-The settings: one frozen value, read from a TOML file and the environment, and validated at start.
+The settings: one frozen value. It is read from a TOML file and the environment, and validated.
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that lists every invalid key. No other
@@ -17,7 +17,7 @@ from aragog.settings.crawling import (
     WorkerSettings,
 )
 from aragog.settings.egress import EgressRule, EgressSettings, WaySettings
-from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
+from aragog.settings.loading import build_settings, configured_names, load_settings, settings_file
 from aragog.settings.servers import (
     BrokerSettings,
     ContentSettings,
@@ -57,10 +57,10 @@ __all__ = [
     "WaySettings",
     "WebhookSettings",
     "WorkerSettings",
+    "build_settings",
     "configured_names",
     "duration_s",
     "load_settings",
     "plain",
     "settings_file",
-    "settings_of",
 ]

@@ -1,4 +1,4 @@
-"""Validate settings beyond their types."""
+"""Validate the values of settings, in addition to their types."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ MAY_BE_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
 MAX_LATENCY_SLOWDOWN = 100
 
 
-def problems_of(settings: Settings) -> list[str]:
+def find_problems(settings: Settings) -> list[str]:
     """Return one line for each invalid value."""
     fetch = settings.fetch
     return [
@@ -86,7 +86,7 @@ def problems_of(settings: Settings) -> list[str]:
 
 
 def _number_problems(settings: Settings) -> Iterator[str]:
-    for section, name, value in _numbers(settings):
+    for section, name, value in _number_settings(settings):
         may_be_zero = name.endswith("_port") or name in MAY_BE_ZERO
         if value < 0 or (value == 0 and not may_be_zero):
             yield f"{section}.{name}: must be above 0, got {value}"
@@ -315,7 +315,7 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
 
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
-    """Yield invalid Redis URLs, without the library's messages, which may contain passwords."""
+    """Yield invalid Redis URLs, but not the library's messages, because they may have passwords."""
     urls = [("redis.url", settings.redis.url)] if settings.redis.url else []
     urls += [("redis.nodes", url) for url in settings.redis.nodes]
     urls += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
@@ -331,7 +331,7 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
 
 
 def _has_port(url: str) -> bool:
-    """Return True if all ports in a broker's URL are valid. Libraries would print invalid ones."""
+    """Return True if all ports in a broker's URL are valid numbers."""
     try:
         for part in reveal(url).split(";"):
             _ = urlsplit(part).port
@@ -349,7 +349,7 @@ def _tracing_problems(tracing: TracingSettings) -> Iterator[str]:
         yield f"tracing.sample_ratio: must be at most 1, got {tracing.sample_ratio}"
 
 
-def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
+def _number_settings(settings: Settings) -> list[tuple[str, str, float]]:
     numbers = []
     for section in dataclasses.fields(settings):
         value = getattr(settings, section.name)

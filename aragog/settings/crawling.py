@@ -15,9 +15,9 @@ class PolitenessSettings:
     """Rate limits and robots.txt."""
 
     qps: float = 10.0
-    """Requests per second to one registered domain, unless an override sets another rate."""
+    """Requests per second to one registered domain, unless an override sets a different rate."""
     limiter_urls: tuple[SecretUrl, ...] = ()
-    """Redis servers of the limiter when it is first used. Empty: `redis.url`. Later, change them
+    """The limiter's Redis servers when it is first used. Empty: `redis.url`. Later, change them
     with `aragog limiter`; this setting then only provides passwords."""
     overrides_file: Path | None = None
     """TOML file with the rates of individual domains. Changes apply within 5 s."""
@@ -25,8 +25,8 @@ class PolitenessSettings:
     """Share of fetched robots.txt files that reppy also reads, if it is installed. Differences are
     counted (`robots_different`) and kept in `robots-differences` in the data folder."""
     blocked_hosts: tuple[str, ...] = ()
-    """Hosts and domains that are never fetched, including all hosts below them. Changes in the
-    settings file apply within 5 s."""
+    """Hosts and domains that are never fetched, including their subdomains. Changes in the settings
+    file apply within 5 s."""
     wait_inline_ms: int = 1000
     """A task waits for a slot that is at most this far ahead. For a later slot, the job is
     rescheduled."""
@@ -40,13 +40,13 @@ class PolitenessSettings:
     """Fetch pages only at the times in `Visit-time` of robots.txt."""
     max_latency_slowdown: float = 8.0
     """If a domain takes twice as long as usual to respond, it gets half as many requests, and so on
-    up to this factor. Intervals never grow beyond 10 s. 1: latency does not change the rate."""
+    up to this factor. Intervals never exceed 10 s. 1: latency does not change the rate."""
     robots_fresh_s: float = 86_400.0
     """Rules older than this are refreshed in the background (RFC 9309 recommends at most 24 h)."""
     robots_usable_s: float = 604_800.0
     """Rules older than this are not used."""
     robots_error_s: float = 600.0
-    """After an error, robots.txt is requested again after this time."""
+    """How long after an error robots.txt is requested again."""
     robots_domain_max_bytes: int = 16_777_216
     """Redis memory for the rules of all hosts of one registered domain. When it is full, the oldest
     rules are removed."""
@@ -64,18 +64,18 @@ class FetchSettings:
     """HTTP requests of the crawl."""
 
     user_agent: str = ""
-    """Sent with every request and matched in robots.txt. It must contain a web page or mail address
-    as a contact; without one, only loopback is fetched."""
+    """Sent with every request, and compared with the names in robots.txt. It must contain a web
+    page or email address as a contact; without one, only loopback is fetched."""
     deadline_s: float = 30.0
-    """Limit for the whole fetch of one URL, including redirects."""
+    """Time limit for the whole fetch of one URL, including redirects."""
     connect_timeout_s: float = 5.0
-    """Limit for opening one connection, including TLS."""
+    """Time limit for opening one connection, including TLS."""
     read_timeout_s: float = 10.0
     """Maximum time between two reads."""
     min_bytes_per_s: int = 100
     """Minimum transfer rate of a body after its first 5 s."""
     max_wire_bytes: int = 10_485_760
-    """Maximum size of a body as it is sent, including chunk headers."""
+    """Maximum size of a body as sent over the network, including chunk headers."""
     max_body_bytes: int = 20_971_520
     """Maximum size of a body after decompression."""
     max_header_bytes: int = 65_536
@@ -109,7 +109,7 @@ class FetchSettings:
     """Proxy for URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
     its login (docs/fetching.md#egress-routes)."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Additional headers that are sent to every host. Do not put secrets here; see
+    """Additional headers that are sent to every host. Do not put secrets here; use
     `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
     """Headers for individual origins, such as an Authorization header. Maps an origin
@@ -119,14 +119,14 @@ class FetchSettings:
     """Maps an origin to `user:password`, which is sent to that origin only. A host without a scheme
     means `https://`."""
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
-    """Maps an origin to how crawls sign in there, for your own sites (docs/fetching.md#sign-in)."""
+    """How crawls sign in to your own sites, by origin (docs/fetching.md#sign-in)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
     """Reject invalid certificates."""
     http2_hosts: tuple[str, ...] = ()
-    """Hosts and domains that are offered HTTP/2, including all hosts below them; `*` means all.
-    The server chooses the version. Empty: HTTP/1.1 only. Needs the `http2` extra."""
+    """Hosts and domains that are offered HTTP/2, including their subdomains; `*` means all. The
+    server chooses the version. Empty: HTTP/1.1 only. Needs the `http2` extra."""
     concurrency: int = 128
     """Concurrent requests of one worker process."""
 
@@ -144,22 +144,22 @@ class RenderingSettings:
     """Pages that a browser renders (docs/fetching.md#pages-that-need-javascript)."""
 
     hosts: tuple[str, ...] = ()
-    """Hosts and domains whose pages are rendered, including all hosts below them."""
+    """Hosts and domains whose pages are rendered, including their subdomains."""
     content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
     """Media types of pages that are rendered."""
     browser: str = ""
     """Command or path of Chromium. Empty: the first of chromium-headless-shell, chromium,
     chromium-browser and google-chrome that is installed."""
     sandbox: bool = True
-    """Use Chromium's own sandbox, which needs a user other than root."""
+    """Use Chromium's sandbox, which needs a user other than root."""
     deadline_s: float = 20.0
-    """Limit for one page, including its requests and their waits for slots."""
+    """Time limit for one page, including its requests and their waits for slots."""
     max_requests: int = 50
-    """Maximum number of requests of one page; further ones fail."""
+    """Maximum number of requests for one page; further requests fail."""
     max_bytes: int = 20_971_520
     """Maximum size of all responses for one page, after decompression."""
     max_memory_bytes: int = 1_073_741_824
-    """Memory of each process of the browser. A page that needs more is not rendered."""
+    """Maximum memory of each browser process. A page that needs more is not rendered."""
     pages_per_browser: int = 100
     """The browser is replaced after this many pages."""
 
@@ -170,8 +170,8 @@ class PreferencesSettings:
 
     purposes: tuple[str, ...] = ()
     """Purposes of this crawl: `search`, `ai-input`, `ai-train`. If a site does not allow one of
-    them, its pages are not fetched (robots.txt) or not kept (headers, meta elements). Empty: what
-    sites say is recorded and shown, but nothing is refused."""
+    them, its pages are not fetched (robots.txt) or not kept (headers, meta elements). Empty: the
+    statements of sites are recorded and shown, but nothing is refused."""
     drafts: tuple[str, ...] = ("draft-ietf-aipref-attach", "content-signals")
     """Draft standards that are read: `draft-ietf-aipref-attach` (Content-Usage) and
     `content-signals` (Content-Signal)."""
@@ -184,7 +184,7 @@ class PreferencesSettings:
 
     @property
     def asks_tdm_file(self) -> bool:
-        """True if tdmrep.json is requested. It says whether models may use a site's pages."""
+        """True if tdmrep.json is requested. It states whether models may use a site's pages."""
         return self.read_tdm_file or not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
 
 
@@ -200,19 +200,19 @@ class IdentitySettings:
     """URL of your public keys, sent as Signature-Agent, such as
     `https://bot.example.com/.well-known/http-message-signatures-directory`."""
     draft: str = "draft-ietf-webbotauth-httpsig-protocol-01"
-    """Revision of the draft that Signature-Agent follows. Revision 01 sends the URL of the keys,
-    and `draft-ietf-webbotauth-httpsig-protocol-00` sends only its origin."""
+    """Revision of the draft that Signature-Agent follows. With revision 01, it is the URL of the
+    keys. With `draft-ietf-webbotauth-httpsig-protocol-00`, it is only that URL's origin."""
     components: tuple[str, ...] = ("@method", "@authority", "@path", "@query")
     """Parts of the request that are signed in addition to Signature-Agent. You can also add
     `@target-uri` and `user-agent`. `@query` only applies to URLs with a query."""
     lifetime_s: float = 300.0
     """A signature expires after this time, at most a day."""
     contact: str = ""
-    """Mail address or web page for the page about the crawler."""
+    """Email address or web page, for the page about the crawler."""
     description: str = ""
-    """What the crawler does, in one or two sentences for the page about the crawler."""
+    """What the crawler does, in one or two sentences, for the page about the crawler."""
     networks: tuple[str, ...] = ()
-    """Networks that requests come from, such as `203.0.113.0/28`, for the address list
+    """Networks from which requests come, such as `203.0.113.0/28`, for the address list
     (draft-illyes-webbotauth-jafar). The addresses in `egress.ways` are added to the list. If both
     are empty, no list is published."""
     serve: bool = False
@@ -229,8 +229,8 @@ class PipelineSettings:
     """URLs per message."""
     spool_max_bytes: int | None = None
     """Redis memory for bodies between two stages. When a quarter of it is in use, workers fetch
-    less at a time, and at three eighths they pause. Empty: a quarter of `maxmemory`, or else 1/64
-    of the memory of the Redis machine; at most 128 MiB."""
+    less at a time; when three eighths are in use, they pause. Empty: a quarter of `maxmemory`, or
+    else 1/64 of the Redis machine's memory; at most 128 MiB."""
     spool_ttl_s: float = 3600.0
     """How long a body is kept. On `pinlater://`, this applies to bodies that no waiting job needs
     (at most 300 s). If a URL's body has expired, the URL is fetched again, which counts as an
@@ -244,16 +244,16 @@ class PipelineSettings:
     max_files_per_page: int = 100
     """Maximum number of item files that are fetched for one page (docs/own-fields.md#items)."""
     recognize_traps: bool = False
-    """Stop following links to pages that have nothing new, such as an endless calendar
+    """Stop following links to pages without new content, such as those of an endless calendar
     (docs/crawls.md). Some links wait until a sample of such pages has been fetched."""
     page_max_cpu_s: float = 10.0
-    """CPU limit for analyzing one page. A page that needs more is stored as Unreadable."""
+    """CPU time limit for analyzing one page. A page that needs more is stored as Unreadable."""
     page_max_memory_bytes: int = 1_073_741_824
-    """Limit on additional memory for analyzing one page."""
+    """Limit on the additional memory for analyzing one page."""
     sitemap_max_files: int = 50_000
     """Maximum number of a site's sitemaps that are fetched for one call to `enqueue`."""
     sitemap_max_urls: int = 10_000_000
-    """Maximum total number of URLs in these sitemaps. The rest is left out and logged."""
+    """Maximum total number of URLs in these sitemaps. Further URLs are left out; this is logged."""
     extractors: tuple[str, ...] = ()
     """Your own extractors to run on each page, named by entry point (docs/extending.md)."""
     store_text: tuple[str, ...] = ()
@@ -277,17 +277,17 @@ class WorkerSettings:
     """
 
     fetch: int = 32
-    """Threads, each with one batch. Together they have up to `fetch.concurrency` requests in
+    """Threads, each with one batch. Together, they have up to `fetch.concurrency` requests in
     progress. A busy process uses fewer threads."""
     robots: int = 8
-    """Threads for robots.txt in each `fetch` process, in addition to those for pages. On brokers
-    other than pinlater, in each `upkeep` process."""
+    """Threads for robots.txt in each `fetch` process, in addition to those for pages. With brokers
+    other than pinlater, they are in each `upkeep` process."""
     upkeep: int = 10
     """Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, crawls,
     the crawl log, freeing memory, packs), one for watches, and the others for compactions of
     links."""
     canonicalize: int | None = None
-    """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""
+    """Processes. Empty: half as many as cores; fetch, store and Redis use the other half."""
     store: int = 2
     """Threads that write."""
     store_batches: int = 40
@@ -316,11 +316,11 @@ class RefreshSettings:
     """Maps a type or field to its usual interval, such as `recipe = "30d"`. Units are s, m, h and
     d."""
     withheld_intervals: Mapping[str, str] = field(default_factory=dict)
-    """Maps a status to the time after which a page that the site withholds with it is requested
-    again, such as `403 = "14d"`. The time doubles after each further such response, up to
+    """Maps a status with which sites withhold pages to the time after which such a page is
+    requested again, such as `403 = "14d"`. The time doubles after each further such response, up to
     `max_interval_s`. Defaults: 30 days for 401, 402 and 451, and 7 days for 403."""
     effort: float = 1.0
-    """How much freshness is worth. Doubling this makes intervals about 1.4 times shorter."""
+    """The value of freshness. If you double it, intervals become about 1.4 times shorter."""
     unwatched: bool = True
     """Also refresh URLs that never had a watcher. URLs whose last watch ended are never
     refreshed."""

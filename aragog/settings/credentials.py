@@ -1,5 +1,5 @@
 """
-Credentials of the fetch settings, each bound to one origin (scheme, host, port).
+Credentials in the fetch settings. Each belongs to one origin (scheme, host, port).
 
 A key is an origin such as `http://intranet.example:8080`. A host without a scheme means `https://`.
 """
@@ -17,7 +17,7 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers with credentials (RFC 9110 and 6265), only for their own origin.
+# Headers with credentials (RFC 9110 and 6265). They are sent only to one origin.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 # Headers that accept a page's price (Cloudflare's pay per crawl) are refused: aragog never pays.
 PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
@@ -65,22 +65,25 @@ def credential_problems(
                 )
     for key, login in basic_auth.items():
         if ":" not in login or not reveal(login).isprintable():
-            yield f"fetch.basic_auth: {_shown(key)}: must be user:password (its value is not shown)"
+            yield (
+                f"fetch.basic_auth: {_printable_key(key)}: must be user:password (its value is not "
+                "shown)"
+            )
     for key, lines in origin_headers.items():
         pairs = list(header_lines(lines))
         for name, _ in pairs:
             if name.lower() in PAYING_HEADERS:
                 yield (
-                    f"fetch.origin_headers: {_shown(key)}: {name} would agree to a price; aragog "
-                    "never pays, remove it"
+                    f"fetch.origin_headers: {_printable_key(key)}: {name} would agree to a price; "
+                    "aragog never pays, remove it"
                 )
         if not pairs or not all(_HEADER_NAME.fullmatch(n) and v.isprintable() for n, v in pairs):
             yield (
-                f'fetch.origin_headers: {_shown(key)}: must be "Name: value", one per line '
+                f'fetch.origin_headers: {_printable_key(key)}: must be "Name: value", one per line '
                 "(its value is not shown)"
             )
 
 
-def _shown(key: str) -> str:
-    """Return a key for messages. It may be a secret unless it is an origin."""
+def _printable_key(key: str) -> str:
+    """Return a key for messages. A key that is not an origin may be a secret."""
     return origin_of(key) or "a key"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 BUILT_IN = ("direct", "proxy")
-"""Routes that need no entry: a direct connection, and `fetch.proxy`."""
+"""Routes that need no entry in the settings: a direct connection, and `fetch.proxy`."""
 PROXY_SCHEMES = ("http", "socks5", "socks5h")
 PLACEHOLDERS = ("session", "host", "domain", "crawl")
 _RETRY_STATUSES = (403, 429)
@@ -24,7 +24,7 @@ class WaySettings:
     """An egress route: set `addresses` for direct requests, or `proxy`."""
 
     addresses: tuple[str, ...] = ()
-    """This machine's IP addresses that requests are sent from, at most one for IPv4 and one for
+    """IP addresses of this machine from which requests are sent, at most one for IPv4 and one for
     IPv6. `aragog serve` publishes them with `identity.networks`."""
     proxy: str = ""
     """`http://host:port`, `socks5://host:port` or `socks5h://host:port`, without a login. With
@@ -32,7 +32,7 @@ class WaySettings:
     `{crawl}`."""
     login: str = ""
     """Where to find `user:password` for the proxy: `env:NAME` or `file:PATH`. You can use the same
-    placeholders in it."""
+    placeholders as in `proxy`."""
     resolve_at_proxy: bool = False
     """Send host names to an HTTP proxy instead of checked addresses."""
     session_s: float = 600.0
@@ -42,23 +42,23 @@ class WaySettings:
 @dataclass(frozen=True, slots=True)
 class EgressRule:
     """
-    Selects the egress routes for URLs that meet all of its conditions. A condition is met if one of
-    its entries matches.
+    Selects the egress routes for URLs that meet all conditions. A condition is met if one of its
+    entries matches.
     """
 
     ways: tuple[str, ...] = ()
     """Names of egress routes, in order. The next one is used if the previous ones fail."""
     hosts: tuple[str, ...] = ()
-    """Host names. Hosts below them do not match."""
+    """Host names, without their subdomains."""
     domains: tuple[str, ...] = ()
-    """Hosts and domains, including all hosts below them."""
+    """Hosts and domains, including their subdomains."""
     suffixes: tuple[str, ...] = ()
     """Ends of host names, such as `de` or `co.uk`."""
     crawls: tuple[str, ...] = ()
     """Names of crawls."""
     after: tuple[int, ...] = ()
-    """403 or 429: use this rule only for the attempt that follows such a response. That attempt has
-    its own slot, and rules with `after` are checked first for it."""
+    """403 or 429: use this rule only for the attempt after such a response. That attempt has its
+    own slot, and for it, rules with `after` are checked first."""
 
 
 @dataclass(frozen=True, slots=True)

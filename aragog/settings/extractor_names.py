@@ -19,6 +19,6 @@ def is_file_name(name: str) -> bool:
     return name.rpartition(":")[0].endswith(".py")
 
 
-def prefix_of(name: str) -> str:
+def field_prefix(name: str) -> str:
     """Return the prefix of an extractor's fields: the name of its entry point or function."""
     return name.rpartition(":")[2] if is_file_name(name) else name

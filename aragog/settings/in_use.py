@@ -1,10 +1,10 @@
 """
 The effective settings of a data folder. If aragog is running there, these are its settings.
 
-aragog is often started with environment variables that other terminals lack, and the demo always
-is. A process with other settings would use another rate, agent or store. So the supervisor records
-its settings in `run/settings.json`, and other processes in the data folder use them as long as the
-supervisor runs. The file may contain passwords, and only its owner can read it.
+aragog is often started with environment variables that are not set in other terminals, and the demo
+always is. A process with different settings would use another rate, agent or store. So the
+supervisor records its settings in `run/settings.json`, and other processes in the data folder use
+them as long as the supervisor runs. The file may contain passwords, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
+from aragog.settings.loading import build_settings, configured_names, load_settings, settings_file
 from aragog.settings.settings import Settings
 
 # The only setting that running processes reload.
@@ -29,7 +29,7 @@ EXTENDED_SETTING = "fetch.host_map"
 """In a demo's data folder, `aragog up` adds the demo sites' hosts to this setting."""
 PROCESS_SECTIONS = ("logs.", "serving.", "workers.")
 """Sections that each process reads for itself."""
-RECORD = "settings.json"
+RECORD_FILE = "settings.json"
 """A file in `run` that the supervisor writes before its first process starts."""
 
 
@@ -58,16 +58,16 @@ class SettingsInUse:
     """The effective settings of a data folder, and where they come from."""
 
     settings: Settings
-    """The running supervisor's settings or, without one, this process's own."""
+    """The running supervisor's settings or, if none is running, this process's settings."""
     running: int | None = None
-    """The supervisor's process ID; None if none is running or it recorded no settings."""
+    """The supervisor's process ID, or None if none is running or it recorded no settings."""
     differing: tuple[str, ...] = ()
     """Names of settings that differ in this process's file or environment."""
 
     def difference(self, subject: str) -> str:
         """
-        Return a message that names `subject`'s settings without effect, and says how to apply
-        them.
+        Return a message that lists the settings of `subject` that have no effect, and says how to
+        apply them.
         """
         data_dir, names = self.settings.data_dir, ", ".join(self.differing)
         return (
@@ -80,8 +80,8 @@ def process_settings() -> Settings:
     """
     Return the effective settings of the data folder, for a producer, worker or server.
 
-    Its own `logs`, `serving` and `workers` are kept. If other settings differ, a warning that names
-    them is logged once.
+    The process keeps its own `logs`, `serving` and `workers`. If other settings differ, a warning
+    that lists them is logged once.
 
     Raises:
         ConfigError: this process's or the supervisor's settings are invalid.
@@ -91,16 +91,18 @@ def process_settings() -> Settings:
     differing = []
     for name in in_use.differing:
         if name.startswith(PROCESS_SECTIONS):
-            settings = _with_value(settings, name, _value(own_settings, name))
+            settings = _with_value(settings, name, _get_value(own_settings, name))
         else:
             differing.append(name)
     if differing:
-        _warn(dataclasses.replace(in_use, differing=tuple(differing)).difference("this process"))
+        _warn_once(
+            dataclasses.replace(in_use, differing=tuple(differing)).difference("this process")
+        )
     return settings
 
 
 @cache
-def _warn(text: str) -> None:
+def _warn_once(text: str) -> None:
     logging.getLogger(__name__).warning("%s", text)
 
 
@@ -117,26 +119,26 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     own_settings = load_settings(environ=environ)
     run_dir = own_settings.data_dir.absolute() / "run"
     pid = running_pid(run_dir)
-    record = _read(run_dir / RECORD, pid) if pid else None
+    record = _read_record(run_dir / RECORD_FILE, pid) if pid else None
     if record is None:
         return SettingsInUse(own_settings)
-    running, own_settings = settings_of(record["settings"]), with_absolute_paths(own_settings)
+    running, own_settings = build_settings(record["settings"]), with_absolute_paths(own_settings)
     names = configured_names(environ=environ)
     file = settings_file(environ)
     if record["settings_file"] == (str(file) if file else None) and RELOADED_SETTING in names:
-        running = _with_value(running, RELOADED_SETTING, _value(own_settings, RELOADED_SETTING))
+        running = _with_value(running, RELOADED_SETTING, _get_value(own_settings, RELOADED_SETTING))
     differing = [name for name in names if not _is_in_effect(name, own_settings, running)]
     return SettingsInUse(running, pid, tuple(differing))
 
 
 def _is_in_effect(name: str, own_settings: Settings, running: Settings) -> bool:
-    own_value, running_value = _value(own_settings, name), _value(running, name)
+    own_value, running_value = _get_value(own_settings, name), _get_value(running, name)
     if name == EXTENDED_SETTING and own_value:
         return bool(own_value.items() <= running_value.items())
     return bool(own_value == running_value)
 
 
-def _read(path: Path, pid: int) -> dict[str, Any] | None:
+def _read_record(path: Path, pid: int) -> dict[str, Any] | None:
     """Return the settings that process `pid` recorded, or None."""
     try:
         record = orjson.loads(path.read_bytes())
@@ -146,18 +148,18 @@ def _read(path: Path, pid: int) -> dict[str, Any] | None:
 
 
 def with_absolute_paths(section: Any) -> Any:
-    """Return settings or a section with absolute paths, for processes in other folders."""
-    changed: dict[str, Any] = {}
+    """Return settings, or a section, with absolute paths, for processes in other folders."""
+    changes: dict[str, Any] = {}
     for field in dataclasses.fields(section):
         value = getattr(section, field.name)
         if isinstance(value, Path):
-            changed[field.name] = value.absolute()
+            changes[field.name] = value.absolute()
         elif dataclasses.is_dataclass(value):
-            changed[field.name] = with_absolute_paths(value)
-    return dataclasses.replace(section, **changed)
+            changes[field.name] = with_absolute_paths(value)
+    return dataclasses.replace(section, **changes)
 
 
-def _value(settings: Settings | None, name: str) -> Any:
+def _get_value(settings: Settings | None, name: str) -> Any:
     value: Any = settings
     for part in name.split("."):
         value = getattr(value, part)
@@ -166,5 +168,5 @@ def _value(settings: Settings | None, name: str) -> Any:
 
 def _with_value(settings: Settings, name: str, value: Any) -> Settings:
     section, key = name.split(".")
-    changed = dataclasses.replace(getattr(settings, section), **{key: value})
-    return dataclasses.replace(settings, **{section: changed})
+    new_section = dataclasses.replace(getattr(settings, section), **{key: value})
+    return dataclasses.replace(settings, **{section: new_section})

@@ -11,15 +11,15 @@ from typing import Any
 
 from aragog.errors import ConfigError
 from aragog.runtime.environment import variable, without_line_end
-from aragog.settings.checks import problems_of
+from aragog.settings.checks import find_problems
 from aragog.settings.settings import Settings
 from aragog.settings.values import EnvironmentValue, build
 
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
-# Variables with the prefix that are not settings: the file's path, test variables, and `aragog
-# mcp`'s token.
+# Variables with the prefix that are not settings: the file's path, test variables, and the token of
+# `aragog mcp`.
 NON_SETTING_VARIABLES = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
 
@@ -37,10 +37,10 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
-    return settings_of(_values(path, environ, problems), problems)
+    return build_settings(_read_values(path, environ, problems), problems)
 
 
-def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
+def build_settings(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
     """
     Return the settings in a table of sections.
 
@@ -54,7 +54,7 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
     all_problems = list(problems)
     settings = build(Settings, values, "", all_problems)
     if settings is not None:
-        all_problems += problems_of(settings)
+        all_problems += find_problems(settings)
     if all_problems or settings is None:
         raise ConfigError(*all_problems)
     return typing.cast("Settings", settings)
@@ -65,15 +65,19 @@ def configured_names(
 ) -> list[str]:
     """Return the names of the settings in the file or the environment, like `fetch.user_agent`."""
     names = []
-    for section, value in _values(path, os.environ if environ is None else environ, []).items():
+    for section, value in _read_values(
+        path, os.environ if environ is None else environ, []
+    ).items():
         keys = value if isinstance(value, dict) and section not in TABLES else None
         names += [f"{section}.{key}" for key in keys] if keys is not None else [section]
     return names
 
 
-def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+def _read_values(
+    path: Path | None, environ: Mapping[str, str], problems: list[str]
+) -> dict[str, Any]:
     values = _read_file(path, environ, problems)
-    _overlay(values, environ, problems)
+    _apply_environment(values, environ, problems)
     return values
 
 
@@ -100,7 +104,9 @@ def _read_file(
     return {}
 
 
-def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
+def _apply_environment(
+    values: dict[str, Any], environ: Mapping[str, str], problems: list[str]
+) -> None:
     for name, text in environ.items():
         if not name.startswith(ENV_PREFIX) or name.startswith(NON_SETTING_VARIABLES):
             continue

@@ -20,8 +20,8 @@ class BrokerSettings:
     shards: tuple[SecretUrl, ...] = ()
     """Additional servers for jobs (`redis://…` or `postgresql://…`). Only with pinlater."""
     control: SecretUrl = NO_URL
-    """Redis server for broadcasts, events and replies. Only with `pinlater+postgresql://`. Empty:
-    `redis.url`."""
+    """Redis server for Celery's broadcasts, events and replies. Only with `pinlater+postgresql://`.
+    Empty: `redis.url`."""
     claim_timeout_s: float = 60.0
     """Seconds after which a killed worker's job runs again."""
     result_backend: SecretUrl = NO_URL
@@ -76,7 +76,7 @@ class StoreSettings:
     postgres_pool_size: int = 8
     """Connections per process."""
     postgres_timeout_ms: int = 10_000
-    """Limit for connecting and for one call. A slower call closes its connection."""
+    """Time limit for connecting and for one call. A slower call closes its connection."""
     postgres_pooler: bool = False
     """Set this if pgbouncer in transaction mode is in front of the server. Statements are then not
     prepared, which costs the server 0.1 ms per call."""
@@ -87,7 +87,7 @@ class StoreSettings:
     hbase_prefix: str = "aragog_"
     """Prefix of every table name."""
     hbase_timeout_ms: int = 5000
-    """Limit for one call to a gateway. A slower call closes its connection."""
+    """Time limit for one call to a gateway. A slower call closes its connection."""
     hbase_pool_size: int = 8
     """Connections per process, across all gateways."""
     hbase_compression: Literal["NONE", "SNAPPY", "GZ", "LZ4", "ZSTD"] = "SNAPPY"
@@ -97,30 +97,30 @@ class StoreSettings:
     max_field_bytes: int = 1_048_576
     """Maximum size of a field's value. Larger data belongs in the content store."""
     max_record_bytes: int = 16_777_216
-    """Maximum size of a record, and of a node or edge of a graph. A write of your program that
-    would exceed it is refused. Fetched pages are always written."""
+    """Maximum size of a record, and of a node or edge of a graph. If a write by your program would
+    exceed it, the write is refused. Fetched pages are always written."""
     max_record_fields: int = 2_000
-    """Maximum number of fields of a record, and of properties of a node or edge. A larger
-    write is refused, as for `max_record_bytes`."""
+    """Maximum number of fields of a record, and of properties of a node or edge. Larger writes are
+    refused, as for `max_record_bytes`."""
     inlinks: Literal["all", "external", "none"] = "all"
     """Which inlinks are kept: `all`, only those from other registered domains (`external`), or
     `none`."""
     compactions: int = 4
-    """How many link compactions may run at the same time across all processes, from 1 to 64. One
-    takes about 0.4 ms per page. Keep this below the number of `upkeep` worker processes, so that
-    other upkeep is not delayed."""
+    """How many link compactions may run at the same time across all processes, from 1 to 64. A
+    compaction takes about 0.4 ms per page. Keep this below the number of `upkeep` worker processes,
+    so that other maintenance tasks are not delayed."""
     history: tuple[str, ...] = ("product.price", "product.availability")
     """Fields whose previous values are kept."""
     history_length: int = 10
-    """Number of values kept for each of them."""
+    """Number of values kept for each of these fields."""
     indexed: tuple[str, ...] = ()
     """Fields by which you can look up pages (`UrlStore.pages.with_value`). Each write of such a
     field costs one more read and row. After a change, run `aragog store repair` to index stored
     pages."""
     unique: tuple[str, ...] = ()
-    """Your own fields whose value may belong to one page only. A `put` with another page's value is
-    refused. Extracted fields cannot be unique. After a change, run `aragog store repair`, which
-    also reports duplicates."""
+    """Your own fields whose values may each belong to one page only. A `put` with another page's
+    value is refused. Extracted fields cannot be unique. After a change, run `aragog store repair`,
+    which also reports duplicates."""
     graphs: tuple[str, ...] = ()
     """Names of your own graphs (docs/extending.md#your-own-graphs): up to 20 lower-case letters,
     digits and underscores. After a change, run `aragog store create-tables`."""
@@ -128,7 +128,8 @@ class StoreSettings:
     """`graph:property`: properties by which you can look up nodes of a graph. After a change,
     run `aragog store repair-graph`."""
     graph_unique: tuple[str, ...] = ()
-    """`graph:property`: the same, but each value may belong to one node only."""
+    """`graph:property`: the same, but each value may belong to one node only. After a change, run
+    `aragog store repair-graph`."""
     graph_counted: tuple[str, ...] = ()
     """`graph:type`: edge types that are counted, with the count stored at each node. After a
     change, run `aragog store repair-graph`."""
@@ -137,9 +138,9 @@ class StoreSettings:
     run `aragog store repair-graph`."""
     graph_packed: tuple[str, ...] = ()
     """`graph:type`: edge types that are stored in one cell of up to 1 MiB for each source node, and
-    can be listed only from there. On HBase, taking such edges costs a fifth as much. Such a type
-    cannot be in `graph_counted`. After a change, run `aragog store repair-graph` before any other
-    call."""
+    can be listed only from that node. On HBase, taking such edges costs a fifth as much. Such a
+    type cannot be in `graph_counted`. After a change, run `aragog store repair-graph` before any
+    other call."""
     graph_sorted: tuple[str, ...] = ()
     """`graph:property`: properties whose values you can search by prefix. After a change, run
     `aragog store repair-graph`."""
@@ -152,7 +153,7 @@ class StoreSettings:
 
     @property
     def is_embedded(self) -> bool:
-        """True if the tables are in this process, where a read takes microseconds."""
+        """True if the tables are in this process, so that a read takes microseconds."""
         return self.engine in {"sqlite", "memory"}
 
 
@@ -172,11 +173,11 @@ class ContentSettings:
     pack_bytes: int = 8_388_608
     """A pack is written when it reaches this size."""
     pack_wait_s: float = 2.0
-    """A pack is also written this long after its first page, and at once for a page that somebody
-    waits for or if no other URL is in flight."""
+    """A pack is also written this long after its first page. It is written at once for a page for
+    which somebody is waiting, or if no other URL is in flight."""
     dictionaries: bool = True
-    """Compress pages of few hosts with a dictionary that upkeep trains on earlier pages. This saves
-    a quarter to a half of the bytes. Only with zstd."""
+    """Compress pages with a dictionary that upkeep trains on earlier pages, if they are from few
+    hosts. This saves a quarter to a half of the bytes. Only with zstd."""
     takedown_hours: float = 24.0
     """Content that was taken down or removed is unreadable at once. After this time, none of its
     bytes is left in the folder or bucket, including old versions of objects."""
@@ -184,7 +185,7 @@ class ContentSettings:
     """Number of earlier versions of each page that are kept in packs (`aragog content URL --at
     DATE`)."""
     fsync: bool = False
-    """Sync every write to disk. Without it, a power failure may lose the last seconds."""
+    """Sync every write to disk. Without this, a power failure may lose the last seconds."""
     s3_bucket: str = ""
     """An existing bucket that only aragog uses."""
     s3_prefix: str = ""
@@ -194,7 +195,7 @@ class ContentSettings:
     s3_region: str = ""
     """Empty: from the environment."""
     s3_connect_timeout_s: float = 5.0
-    """Limit for opening one connection to S3."""
+    """Time limit for opening one connection to S3."""
     s3_read_timeout_s: float = 20.0
     """Maximum time between two reads of one response from S3."""
     s3_attempts: int = 5
@@ -204,8 +205,8 @@ class ContentSettings:
     s3_multipart_bytes: int = 8_388_608
     """Bodies of this size or more are sent in parts of this size (S3 requires at least 5 MiB)."""
     s3_checksums: bool | None = None
-    """Send and check CRCs. Empty: on AWS only, because some servers reject them, and some store
-    the checksum framing as part of the body. Every read is checked with a SHA-256 in any case."""
+    """Send and check CRCs. Empty: on AWS only, because some servers reject them, and some store the
+    checksum framing as part of the body. In any case, every read is checked with a SHA-256."""
 
     @property
     def sends_checksums(self) -> bool:
@@ -226,7 +227,7 @@ class CrawlLogSettings:
     s3_prefix: str = "crawl-log/"
     """Prefix of every key."""
     span_s: int = 300
-    """Time span that one file covers. Until it is written, its rows wait in Redis, about 500 bytes
+    """Time span of one file. Until the file is written, its rows are in Redis, about 500 bytes
     each."""
 
 

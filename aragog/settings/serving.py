@@ -24,25 +24,25 @@ class ServingSettings:
     """`host:port` of the gateways of an HBase replica of the store. Reads that fail are also sent
     there, and so are slow ones, up to 2% of all reads (docs/thrift.md)."""
     standby_dsn: SecretUrl = NO_URL
-    """URL of a PostgreSQL replica of the store, which is used in the same way."""
+    """URL of a PostgreSQL replica of the store. It is used in the same way."""
     standby_max_lag_s: float = 10.0
-    """A PostgreSQL replica that lags more than this is not read."""
+    """A PostgreSQL replica with a longer lag is not read."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. Any address but loopback requires a login in Flower."""
     flower_port: int = 5555
     """Port of Flower."""
     flower_max_tasks: int = 10_000
-    """Tasks that Flower keeps in memory, 5 KB each. (Flower's own default is 100,000.)"""
+    """Tasks that Flower keeps in memory, 5 KB each. (The default of Flower itself is 100,000.)"""
     allowed_hosts: tuple[str, ...] = ()
     """Host headers that the API and Flower accept, in addition to localhost and IP addresses.
     `.example.com` includes subdomains."""
     tokens: tuple[str, ...] = ()
     """Hashed tokens: `name:scopes:sha256`, with scopes joined by `+`, and optionally `:rate` in
-    requests/s. `aragog token` creates them. Empty: no token is required, on loopback only."""
+    requests/s. `aragog token` creates them. If empty, no token is required; allowed only on
+    loopback."""
     field_writers: Mapping[str, str] = field(default_factory=dict)
     """Maps a field, or `prefix.*`, to the names of the tokens that may write and delete it, joined
-    by `+` (docs/http.md). Fields without an entry may be written by every token with scope
-    write."""
+    by `+` (docs/http.md). Any token with the scope `write` may write fields without an entry."""
     quotas: Mapping[str, str] = field(default_factory=dict)
     """Maps a token to its limits: `urls_a_day=N`, `waiting_urls=N`, `bytes_a_day=N`, and
     `weight=W`, its share of a domain's slots relative to other tokens (docs/crawls.md). The setting
@@ -60,8 +60,8 @@ class ServingSettings:
     threads: int = 16
     """Threads per process for the store."""
     read_cache_s: float = 0.0
-    """How long each process caches the records that it has read, so that plain reads may be this
-    old. A process sees its own writes at once. 0: no cache (docs/thrift.md)."""
+    """How long each process caches records that it has read, and so does not see changes by other
+    processes. It sees its own writes at once. 0: no cache (docs/thrift.md)."""
     read_cache_bytes: int = 67_108_864
     """Memory of that cache per process."""
     content_threads: int = 8
@@ -70,28 +70,28 @@ class ServingSettings:
     """Concurrent calls of one kind (store, content, broker, fetch) per process. Further requests
     get 503."""
     max_waiting: int = 1000
-    """Maximum requests per process that wait for a fetch. Further ones get what is stored."""
+    """Maximum requests per process that wait for a fetch. Further requests get what is stored."""
     max_connections: int = 1024
     """Open connections per process, separately for HTTP and Thrift. A further connection replaces
     the one that has been idle for the longest time, or is refused if all are busy."""
     max_connections_per_address: int = 512
-    """The same for one IP address, or one /64 network of IPv6. 0: no limit, for a server behind a
+    """The same limit for each IPv4 address or IPv6 /64 network. 0: no limit, for a server behind a
     proxy."""
     max_body_bytes: int = 4_194_304
-    """Maximum body of a request. Larger ones get 413."""
+    """Maximum size of a request's body. Larger requests get 413."""
     max_request_memory_bytes: int = 67_108_864
     """Memory per process for the bodies of requests. Further requests get 503 or Unavailable."""
     max_response_memory_bytes: int = 268_435_456
     """Memory per process for responses that clients have not read yet. Further large responses are
     replaced by 503 or Unavailable, and clients that do not read are disconnected."""
     max_header_bytes: int = 65_536
-    """Maximum size of the request line and headers. Larger ones get 431."""
+    """Maximum size of the request line and headers. Larger requests get 431."""
     deadline_ms: int = 1000
-    """Limit for one request, which then gets 504."""
+    """Time limit for a request. A request that exceeds it gets 504."""
     content_deadline_ms: int = 10_000
-    """Limit for a request of page content, and for one call to the broker."""
+    """Time limit for a request for page content, and for one call to the broker."""
     head_timeout_s: float = 10.0
-    """Limit for receiving the headers of a request, for receiving its body, and for a TLS
+    """Time limit for receiving a request's headers, for receiving its body, and for a TLS
     handshake."""
     send_timeout_s: float = 30.0
     """A client that does not read its response for this long is disconnected."""
@@ -109,7 +109,7 @@ class WebhookSettings:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that the SSRF filter does not check, such as hosts in your own network."""
     timeout_s: float = 10.0
-    """Limit for one POST."""
+    """Time limit for one POST."""
     first_retry_s: float = 10.0
     """Delay before the second attempt. It doubles for each further attempt, up to 6 h."""
     max_attempts: int = 16

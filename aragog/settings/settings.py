@@ -37,7 +37,7 @@ from aragog.settings.servers import (
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
 
-_REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
+_SOCKET_REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Settings:
         """
         The unix socket of the private redis-server.
 
-        It is in `data_dir` or, if that path exceeds a unix socket's 107 bytes (unix(7)), in a
+        It is in `data_dir` or, if that path exceeds the 107 bytes of a unix socket (unix(7)), in a
         separate folder in the temporary directory or /tmp.
         """
         return self._socket("redis", "redis.sock")
@@ -140,9 +140,9 @@ def claim_folder(folder: Path) -> None:
     """
     Create a socket's folder with mode 0700, or check that it belongs to this user with that mode.
 
-    Another user could guess its name in the shared temporary directory, create it first and run a
-    server there. The check does not follow links. Once the folder belongs to this user, the
-    directory's sticky bit prevents others from replacing it.
+    Another user could guess the folder's name in the shared temporary directory, create it first
+    and run a server there. The check does not follow links. Once the folder belongs to this user,
+    the directory's sticky bit prevents others from replacing it.
 
     Raises:
         ConfigError: it belongs to another user, is accessible to others, is a link, or cannot be
@@ -154,7 +154,7 @@ def claim_folder(folder: Path) -> None:
         pass
     except OSError as error:
         raise ConfigError(
-            f"data_dir: {folder} cannot be created ({error.strerror}); {_REMEDY}"
+            f"data_dir: {folder} cannot be created ({error.strerror}); {_SOCKET_REMEDY}"
         ) from error
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
@@ -166,5 +166,6 @@ def claim_folder(folder: Path) -> None:
     else:
         return
     raise ConfigError(
-        f"data_dir: {folder}, where a private server listens, {reason}; remove it, or {_REMEDY}"
+        f"data_dir: {folder}, where a private server listens, {reason}; remove it, or "
+        f"{_SOCKET_REMEDY}"
     )

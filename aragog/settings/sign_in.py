@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from aragog.runtime.secret import Secret, mask, reveal
 from aragog.settings.credentials import origin_of
 
-_REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.ASCII)
+_SECRET_REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class SignInSettings:
     form: str = ""
     """Path of the page with the form, such as `/login`."""
     fields: Mapping[str, Secret] = field(default_factory=dict)
-    """Maps each form field to the place of its value: `env:NAME`, `file:PATH`, or `text:VALUE` if
-    it is not secret. The first form that has all these fields is used. Its other fields keep the
+    """Maps each form field to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE` if it is
+    not secret. The first form that has all of these fields is used. Its other fields keep the
     values that they have in the page."""
     crawls: tuple[str, ...] = ()
-    """Names of the crawls that sign in. Empty: every fetch of the origin."""
+    """Names of the crawls that sign in. Empty: every fetch from the origin signs in."""
     least_s: float = 60.0
     """Minimum time between two attempts to sign in. It doubles after each failure."""
 
@@ -43,7 +43,7 @@ def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
         if not sign_in.fields:
             yield f"{prefix}.fields: must name the fields of the form that are filled in"
         for name, reference in sign_in.fields.items():
-            if not _REFERENCE.fullmatch(reveal(reference)):
+            if not _SECRET_REFERENCE.fullmatch(reveal(reference)):
                 yield (
                     f"{prefix}.fields: {name[:60]!r} must be env:NAME, file:PATH or text:VALUE "
                     "(its value is not shown)"

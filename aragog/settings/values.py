@@ -57,7 +57,7 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
             continue
         name = getattr(value, "name", f"{prefix}{key}")
         try:
-            if (entry_class := _section_in(hint)) is not None:
+            if (entry_class := _get_entry_class(hint)) is not None:
                 fields[key] = _build_each(entry_class, value, f"{prefix}{key}", problems)
             else:
                 fields[key] = _convert(value, hint)
@@ -67,14 +67,14 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
     return None if len(problems) > problems_before else cls(**fields)
 
 
-def _section_in(hint: Any) -> type[Any] | None:
-    """Return the dataclass of a table's or list's entries; None for other types."""
+def _get_entry_class(hint: Any) -> type[Any] | None:
+    """Return the dataclass of the entries in a table or list, or None for other types."""
     inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
     return typing.cast("type[Any]", inner[0]) if inner else None
 
 
 def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) -> Any:
-    """Build the sections in a table or list of tables; raises ValueError for other values."""
+    """Build the sections in a table or list of tables. Raises ValueError for other values."""
     if isinstance(value, Mapping) and all(isinstance(table, Mapping) for table in value.values()):
         return {
             key: build(cls, table, f"{prefix}.{key}.", problems) for key, table in value.items()
@@ -115,7 +115,7 @@ def _is_secret(hint: Any) -> bool:
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """Convert `value` to the type `hint`. If that fails, the ValueError says what it must be."""
+    """Convert `value` to the type `hint`. If that fails, the ValueError says what is allowed."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         inner = next(a for a in args if a is not type(None))
@@ -125,7 +125,7 @@ def _convert(value: Any, hint: Any) -> Any:
             raise ValueError("one of " + ", ".join(map(str, args)))
         return str(value)
     if origin is tuple:
-        parts = _split(value) if isinstance(value, str) else value
+        parts = _split_list(value) if isinstance(value, str) else value
         if not isinstance(parts, list):
             raise ValueError("a list")
         return tuple(_convert(part, args[0]) for part in parts)
@@ -140,7 +140,7 @@ def _convert(value: Any, hint: Any) -> Any:
             raise ValueError("a table of tables in the settings file")
         return {key: _convert(table, args[1]) for key, table in value.items()}
     if origin is not None and issubclass(origin, Mapping):
-        pairs = _pairs(value) if isinstance(value, str) else value
+        pairs = _split_pairs(value) if isinstance(value, str) else value
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
             raise ValueError("a table of strings")
         return {key: _convert(text, args[1]) for key, text in pairs.items()}
@@ -172,14 +172,14 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
     raise ValueError("a string")
 
 
-def _pairs(text: str) -> dict[str, str]:
-    parts = [part.partition("=") for part in _split(text)]
+def _split_pairs(text: str) -> dict[str, str]:
+    parts = [part.partition("=") for part in _split_list(text)]
     if not all(separator and name.strip() for name, separator, _ in parts):
         raise ValueError("name=value pairs, separated by commas")
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def _split(text: str) -> list[EnvironmentValue]:
+def _split_list(text: str) -> list[EnvironmentValue]:
     name = getattr(text, "name", "")
     return [EnvironmentValue(part.strip(), name) for part in text.split(",") if part.strip()]
 

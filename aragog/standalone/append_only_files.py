@@ -8,8 +8,8 @@ A manifest lists a base file (a snapshot) and the incremental files that continu
 
 The server reads only the files in the manifest. If a line is missing, it silently starts without
 that file's jobs; without a manifest, it starts empty. If a file is damaged in the middle, the
-server does not start, and suggests a program that wheels do not include. The format is that of
-Redis 7 and Valkey (`aof.c`).
+server does not start, and its log suggests a program that wheels do not include. The format is that
+of Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import BinaryIO
 
 FOLDER = "appendonlydir"
 MANIFEST = "appendonly.aof.manifest"
-_LINE = re.compile(r"file (\S+) seq (\d+) type ([bhi])")
-_FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
-_SNAPSHOTS = (b"REDIS", b"VALKEY")
+_MANIFEST_LINE = re.compile(r"file (\S+) seq (\d+) type ([bhi])")
+_FILE_NAME = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
+_SNAPSHOT_MAGICS = (b"REDIS", b"VALKEY")
 _MAX_ARGUMENTS = 1 << 20
-_MAX_BYTES = 1 << 29
+_MAX_ARGUMENT_BYTES = 1 << 29
 """Maximum argument length, as in the server (`proto-max-bulk-len`)."""
 _MAX_LINE_BYTES = 64
 DAMAGED_SUFFIX = ".damaged"
@@ -37,7 +37,7 @@ MARKER = "appendonly.written"
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Where the first damage in a file begins."""
+    """The first damage in a file."""
 
     file: Path
     at_byte: int
@@ -65,7 +65,7 @@ class AppendOnlyFiles:
         self._marker = folder / MARKER
 
     def mark(self) -> None:
-        """Record that a server writes the files; from then on, it must not start without them."""
+        """Record that a server writes the files. From then on, it must not start without them."""
         if not self._marker.exists():
             self._marker.write_text("The folder next to this file contains the jobs of a server.\n")
 
@@ -75,18 +75,18 @@ class AppendOnlyFiles:
 
     def unlisted(self) -> list[Path]:
         """
-        Return files with data that are missing from the manifest, sorted; normally none.
+        Return files with data that are missing from the manifest, sorted. Normally, there are none.
 
-        A rewrite increments the files' numbers, so an incremental file with a lower number than the
-        base is left over. An empty file was just being created.
+        A rewrite increments the numbers of the files, so an incremental file with a lower number
+        than the base is a leftover. An empty file was just being created.
         """
         entries = self._manifest_entries()
         base = max((number for kind, number in entries.values() if kind == "b"), default=0)
-        last = max((number for kind, number in entries.values() if kind == "i"), default=0)
+        newest = max((number for kind, number in entries.values() if kind == "i"), default=0)
         missing = []
         for path, kind, number in self._files():
             is_next = number >= base if kind == "i" else not base
-            if path.name not in entries and path.stat().st_size and is_next and number >= last:
+            if path.name not in entries and path.stat().st_size and is_next and number >= newest:
                 missing.append(path)
         return missing
 
@@ -96,31 +96,33 @@ class AppendOnlyFiles:
         return [self.folder / name for name in names if not (self.folder / name).exists()]
 
     def unreadable_lines(self) -> int:
-        """Count manifest lines that list no file; the server refuses to start with any of them."""
+        """Count invalid lines in the manifest. The server refuses to start if there are any."""
         if not self._manifest.exists():
             return 0
         lines = self._manifest.read_text("utf-8", errors="replace").split("\n")
-        complete = [line for line in lines[:-1] if _LINE.match(line) or line.startswith("#")]
+        complete = [
+            line for line in lines[:-1] if _MANIFEST_LINE.match(line) or line.startswith("#")
+        ]
         return len(lines) - len(complete) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """Return the maximum number of bytes that `damage` reads."""
+        """Return how many bytes `damage` reads at most."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:
         """
-        Return the first damage in a command file. Reads all of them, 100 MB per second.
+        Return the first damage in a command file. Reads all of these files, 100 MB per second.
 
-        The server itself repairs a last file that a crash has truncated.
+        If a crash has truncated the last file, this is not damage, because the server repairs it.
         """
         paths = [path for path, *_ in self._files() if path.name in self._manifest_entries()]
         for path in paths:
             with path.open("rb") as file:
-                if file.read(8).startswith(_SNAPSHOTS):
+                if file.read(8).startswith(_SNAPSHOT_MAGICS):
                     continue  # only the server can verify a snapshot's checksum
                 file.seek(0)
                 size = path.stat().st_size
-                readable_bytes, is_cut = _readable_bytes(file)
+                readable_bytes, is_cut = _find_readable_end(file)
             if readable_bytes < size and not (is_cut and path == paths[-1]):
                 return Damage(path, readable_bytes, size)
         return None
@@ -146,7 +148,7 @@ class AppendOnlyFiles:
 
     def repair(self) -> list[str]:
         """
-        List all files in the manifest, and remove everything after the first damage; returns what
+        Add all files to the manifest, and remove everything after the first damage. Returns what
         was done.
 
         Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.
@@ -156,18 +158,18 @@ class AppendOnlyFiles:
         """
         if self.are_lost():
             return self.problems()
-        done = [f"{path} is missing: its jobs are lost" for path in self.missing()]
+        actions = [f"{path} is missing: its jobs are lost" for path in self.missing()]
         if self.problems():
-            done.append(self._write_manifest())
+            actions.append(self._write_manifest())
         damage = self.damage()
         if damage is not None:
-            done += self._truncate(damage)
-        return done
+            actions += self._truncate(damage)
+        return actions
 
     def set_aside(self) -> Path | None:
         """
-        Rename the folder, so that a server starts empty; returns the new path, or None without a
-        folder.
+        Rename the folder, so that a server starts empty. Returns the new path, or None if there is
+        no folder.
         """
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
@@ -184,7 +186,7 @@ class AppendOnlyFiles:
         files = [
             (path, match[2][0], int(match[1]))
             for path in self.folder.glob("appendonly.aof.*")
-            if (match := _FILE.fullmatch(path.name))
+            if (match := _FILE_NAME.fullmatch(path.name))
         ]
         return iter(sorted(files, key=lambda file: (file[1], file[2])))
 
@@ -194,56 +196,56 @@ class AppendOnlyFiles:
             text = self._manifest.read_text("utf-8", errors="replace")
         except FileNotFoundError:
             return {}
-        lines = [_LINE.match(line) for line in text.split("\n")[:-1]]
+        lines = [_MANIFEST_LINE.match(line) for line in text.split("\n")[:-1]]
         return {line[1]: (line[3], int(line[2])) for line in lines if line}
 
     def _write_manifest(self) -> str:
-        """Return a manifest with the newest valid base and its incremental files."""
+        """Write a manifest with the newest valid base and its incremental files."""
         entries, files = self._manifest_entries(), list(self._files())
         bases = [(path, n) for path, kind, n in files if kind == "b"]
         listed_bases = [base for base in bases if base[0].name in entries] or bases[-1:]
         base = listed_bases[-1][1] if listed_bases else 0
-        parts = listed_bases[-1:] + [
+        listed_files = listed_bases[-1:] + [
             (path, n) for path, kind, n in files if kind == "i" and n >= base
         ]
         lines = [
             f"file {path.name} seq {n} type {'b' if (path, n) in listed_bases else 'i'}"
-            for path, n in parts
+            for path, n in listed_files
         ]
         if self._manifest.exists():
             shutil.copyfile(self._manifest, _copy_path(self._manifest))
         new_manifest = self._manifest.with_suffix(".new")
         new_manifest.write_text("".join(f"{line}\n" for line in lines), "ascii")
         new_manifest.rename(self._manifest)
-        return f"{self._manifest} names {', '.join(path.name for path, _ in parts)}"
+        return f"{self._manifest} names {', '.join(path.name for path, _ in listed_files)}"
 
     def _truncate(self, damage: Damage) -> list[str]:
         """
-        Truncate a file at its damage, and set aside the later files, because they continue the
-        removed part.
+        Truncate a file at the damage, and set aside the later files, because they continue the part
+        that was removed.
         """
         shutil.copyfile(damage.file, _copy_path(damage.file))
         with damage.file.open("r+b") as file:
             file.truncate(damage.at_byte)
         lost_bytes = damage.total_bytes - damage.at_byte
-        done = [
+        actions = [
             f"{damage.file} is truncated at byte {damage.at_byte:,}; {lost_bytes:,} bytes are lost"
         ]
         paths = [path for path, *_ in self._files()]
-        later = paths[paths.index(damage.file) + 1 :]
-        for path in later:
+        later_files = paths[paths.index(damage.file) + 1 :]
+        for path in later_files:
             path.rename(_copy_path(path))
-            done.append(f"{path.name} continued it and is no longer used")
-        if later:
-            done.append(self._write_manifest())
-        return done
+            actions.append(f"{path.name} continued it and is no longer used")
+        if later_files:
+            actions.append(self._write_manifest())
+        return actions
 
 
 def _copy_path(path: Path) -> Path:
     return path.with_name(f"{path.name}{DAMAGED_SUFFIX}")
 
 
-def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
+def _find_readable_end(file: BinaryIO) -> tuple[int, bool]:
     """
     Return the offset where a file's complete commands end, and True if the rest is only truncated.
 
@@ -258,7 +260,7 @@ def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(_MAX_LINE_BYTES)
         else:
-            name, is_cut = _command(file, line)
+            name, is_cut = _read_command(file, line)
             if name is None:
                 return offset, is_cut
             in_transaction = name == b"MULTI" or (in_transaction and name != b"EXEC")
@@ -266,18 +268,18 @@ def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
             offset = file.tell()
 
 
-def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
+def _read_command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
     """
-    Return the name of the command that starts with `line`; None if it is not a command or
-    truncated.
+    Return the name of the command that starts with `line`, or None if it is not a command or is
+    truncated. Also returns True if it is truncated.
     """
-    count = _number(line, b"*", _MAX_ARGUMENTS)
+    count = _parse_count(line, b"*", _MAX_ARGUMENTS)
     if not count:
         return None, _is_truncated(line)
     name = b""
     for position in range(count):
         line = file.readline(_MAX_LINE_BYTES)
-        length = _number(line, b"$", _MAX_BYTES)
+        length = _parse_count(line, b"$", _MAX_ARGUMENT_BYTES)
         if length is None:
             return None, _is_truncated(line)
         argument = file.read(length + 2)
@@ -291,7 +293,7 @@ def _is_truncated(line: bytes) -> bool:
     return len(line) < _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 
-def _number(line: bytes, prefix: bytes, max_value: int) -> int | None:
+def _parse_count(line: bytes, prefix: bytes, max_value: int) -> int | None:
     text = line[1:-2]
     if line[:1] != prefix or line[-2:] != b"\r\n" or not text.isdigit() or int(text) > max_value:
         return None

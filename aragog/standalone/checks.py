@@ -1,4 +1,4 @@
-"""Detect problems with the settings before every worker runs into them."""
+"""Detect problems with the settings, before they occur in every worker."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def check(settings: Settings) -> None:
     """
     Check the settings.
 
-    It finds servers open to other machines without a token or login, an invalid overrides file, a
-    missing login, extractors that are not installed, a crawl log without its library, an unusable
-    key file, and a required browser that cannot be started.
+    It finds servers that are open to other machines without a token or login, an invalid overrides
+    file, a missing login, extractors that are not installed, a crawl log without its library, an
+    unusable key file, and a required browser that cannot be started.
 
     Raises:
         ConfigError: lists each problem with its setting or file.
@@ -40,7 +40,7 @@ def check(settings: Settings) -> None:
     check_values(settings.fetch.sign_in)
     Egress(settings.egress, settings.fetch, SystemClock())  # reads the logins
     if settings.crawl_log.engine != "off":
-        # Without it, every fetch would be logged to Redis and never to a file.
+        # Without this library, every fetch would be logged to Redis, but never to a file.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
     if settings.crawl_log.engine == "s3":
         require("s3", 'crawl_log.engine = "s3"')

@@ -45,7 +45,7 @@ class Cleanup:
         self._commands: list[_Command] = []
 
     def add(self, argv: Sequence[str], log: Path) -> None:
-        """Run a command soon; its output is appended to `log`."""
+        """Run a command soon. Its output is appended to `log`."""
         self._commands.append(_Command(argv, log, time.monotonic()))
         self.check()
 

@@ -1,8 +1,8 @@
 """
 The demo sites of a data folder, and the settings that direct a crawl to them.
 
-After the demo, some of its URLs are still queued or refreshed later. A file marks such a data
-folder, and aragog always serves the demo sites there.
+After the demo, some of its URLs are still queued or are refreshed later. A file marks such a data
+folder. While it exists, each aragog in that folder also serves the demo sites.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
 """Nonexistent hosts in the demo's links, and their addresses."""
 USER_AGENT = "aragog-demo/1.0"
-"""Names no contact, so only loopback servers are fetched."""
+"""Contains no contact, so only loopback servers are fetched."""
 BACKLOG = 128
 MARK_FILE = "demo-web"
 _MARK_TEXT = """\
@@ -49,12 +49,12 @@ def is_demo(settings: Settings) -> bool:
 @contextmanager
 def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     """
-    Serve the demo sites in a process; yields the environment that limits the crawl to them.
+    Serve the demo sites in a process, and yield the environment that limits the crawl to them.
 
     Args:
         log: receives the server's errors, because the terminal shows the crawl's progress.
     """
-    with _origin(log) as address:
+    with _serve_sites(log) as address:
         yield {
             "ARAGOG_FETCH__HOST_MAP": f"{HOSTS}={address},{UNKNOWN_HOSTS}={CLOSED_PORT}",
             "ARAGOG_FETCH__USER_AGENT": USER_AGENT,
@@ -69,27 +69,27 @@ def web_for(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """
-    Serve the demo sites for a crawl with its own settings; yields `fetch.host_map`.
+    Serve the demo sites for a crawl with other settings, and yield `fetch.host_map`.
 
     Args:
-        host_map: the crawl's own entries, which are kept.
+        host_map: the entries of the crawl's settings, which are kept.
         log: as for `web`.
     """
-    with _origin(log) as address:
+    with _serve_sites(log) as address:
         entries = {HOSTS: address, UNKNOWN_HOSTS: CLOSED_PORT, **host_map}
-        text = ",".join(f"{name}={where}" for name, where in entries.items())
+        text = ",".join(f"{name}={target}" for name, target in entries.items())
         yield {"ARAGOG_FETCH__HOST_MAP": text}
 
 
 @contextmanager
-def _origin(log: IO[bytes] | int) -> Iterator[str]:
+def _serve_sites(log: IO[bytes] | int) -> Iterator[str]:
     # The server inherits a listening socket, so no other program can take its port, and early
     # connections wait.
-    with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
-        port = listening.getsockname()[1]
+    with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening_socket:
+        port = listening_socket.getsockname()[1]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "aragog.standalone.demo_server"],
-            stdin=listening.fileno(),
+            stdin=listening_socket.fileno(),
             stderr=log,
             start_new_session=True,  # Ctrl-C ends the crawl first, then this server
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here

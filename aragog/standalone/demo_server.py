@@ -1,5 +1,5 @@
 """
-The demo sites' server: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
+The server of the demo sites: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
 
 Without a port, its standard input must be a listening socket.
 
@@ -35,9 +35,9 @@ class Handler(BaseHTTPRequestHandler):
         page = pages.get(self.path)
         if page is None and "?" in self.path:
             page = pages.get(self.path.partition("?")[0])  # like shops, ignore unknown parameters
-        self._answer(host, page or DemoPage(b"<h1>Not found</h1>", 404))
+        self._respond(host, page or DemoPage(b"<h1>Not found</h1>", 404))
 
-    def _answer(self, host: str, page: DemoPage) -> None:
+    def _respond(self, host: str, page: DemoPage) -> None:
         if page.busy_times > self.busy_replies[host + self.path]:
             self.busy_replies[host + self.path] += 1
             self._send(429, b"later", "text/plain", {"Retry-After": str(RETRY_AFTER_S)})
@@ -70,11 +70,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as overridden
-        """Log nothing: standard error shows the crawler's log."""
+        """Log nothing, because standard error shows the crawler's log."""
 
 
 class DemoServer(ThreadingHTTPServer):
-    """Listens on `server_port`, or on the socket `listening` if given."""
+    """Listens on a port or, if `listening` is not None, on that socket."""
 
     daemon_threads = True
 

@@ -1,7 +1,7 @@
 """
-The pages of the demo sites, as host -> path -> response. Pure; generated from word lists.
+The pages of the demo sites, as host -> path -> response, generated from word lists. No I/O.
 
-The hosts have reserved names under `.test` (RFC 2606); the settings map them to loopback.
+The hosts have reserved names under `.test` (RFC 2606). The settings map them to loopback.
 
     www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
     kitchen.test        recipes, microdata
@@ -85,21 +85,21 @@ FILLER = (
 def web() -> Web:
     """Return all demo sites."""
     return {
-        "www.shop.test": _shop(),
-        "kitchen.test": _kitchen(),
-        "news.test": _news(),
-        "m.news.test": _mobile_news(),
-        "travel.test": _travel(),
-        "apps.test": _apps(),
-        "old.test": _old(),
-        "private.test": _private(),
-        "busy.test": _busy(),
-        "odd.test": _odd(),
+        "www.shop.test": _shop_pages(),
+        "kitchen.test": _kitchen_pages(),
+        "news.test": _news_pages(),
+        "m.news.test": _mobile_news_pages(),
+        "travel.test": _travel_pages(),
+        "apps.test": _app_pages(),
+        "old.test": _old_pages(),
+        "private.test": _private_pages(),
+        "busy.test": _busy_pages(),
+        "odd.test": _odd_pages(),
     }
 
 
 def seeds() -> list[str]:
-    """Return the first run's URLs: every page, some under variant URLs, and failing URLs."""
+    """Return the URLs of the first run: every page, some variants of URLs, and failing URLs."""
     urls = [
         f"http://{host}{path}"
         for host, pages in web().items()
@@ -129,11 +129,11 @@ def _html(title: str, head: str, body: str, links: str = "", lang: str = "en") -
     )
 
 
-def _ld(data: object) -> str:
+def _json_ld(data: object) -> str:
     return f'<script type="application/ld+json">{json.dumps(data)}</script>\n'
 
 
-def _og(**tags: str) -> str:
+def _open_graph(**tags: str) -> str:
     return "".join(
         f'<meta property="{name.replace("_", ":")}" content="{value}">\n'
         for name, value in tags.items()
@@ -142,10 +142,10 @@ def _og(**tags: str) -> str:
 
 def _index(title: str, paths: list[tuple[str, str]]) -> DemoPage:
     links = "\n".join(f'<a href="{path}">{text}</a>' for path, text in paths)
-    return _html(title, _og(og_type="website", og_title=title), f"<p>{FILLER}</p>", links)
+    return _html(title, _open_graph(og_type="website", og_title=title), f"<p>{FILLER}</p>", links)
 
 
-def _shop() -> dict[str, DemoPage]:
+def _shop_pages() -> dict[str, DemoPage]:
     pages = {"/": _index("The Shop", [(f"/p/{p[0]}", p[1]) for p in PRODUCTS])}
     for slug, name, price, currency, brand, rating, count in PRODUCTS:
         url = f"http://www.shop.test/p/{slug}"
@@ -167,14 +167,14 @@ def _shop() -> dict[str, DemoPage]:
                 "reviewCount": count,
             },
         }
-        head = f'<link rel="canonical" href="{url}">\n' + _ld(data)
+        head = f'<link rel="canonical" href="{url}">\n' + _json_ld(data)
         links = "".join(f'<a href="/p/{p[0]}?ref=also">{p[1]}</a> ' for p in PRODUCTS)
         pages[f"/p/{slug}"] = _html(name, head, f"<p>{FILLER * 10}</p>", links)
         pages[f"/p/{slug}?colour=oak"] = pages[f"/p/{slug}"]
     return pages
 
 
-def _kitchen() -> dict[str, DemoPage]:
+def _kitchen_pages() -> dict[str, DemoPage]:
     pages = {"/": _index("The Kitchen", [(f"/r/{r[0]}", r[1]) for r in RECIPES])}
     for slug, name, prep, cook, serves, ingredients in RECIPES:
         items = "".join(
@@ -189,16 +189,18 @@ def _kitchen() -> dict[str, DemoPage]:
 <ol itemprop="recipeInstructions">
 <li>Chop everything.</li><li>Cook it slowly.</li><li>Eat.</li></ol>
 </div>"""
-        head = _og(og_type="article", og_title=name, og_image=f"http://kitchen.test/img/{slug}.jpg")
+        head = _open_graph(
+            og_type="article", og_title=name, og_image=f"http://kitchen.test/img/{slug}.jpg"
+        )
         pages[f"/r/{slug}"] = _html(name, head, body, '<a href="/">All recipes</a>')
     return pages
 
 
-def _news() -> dict[str, DemoPage]:
+def _news_pages() -> dict[str, DemoPage]:
     pages = {"/": _index("The News", [(f"/{a[0]}", a[1]) for a in ARTICLES])}
     for slug, title, author, published in ARTICLES:
         url = f"http://news.test/{slug}"
-        head = _og(
+        head = _open_graph(
             og_type="article",
             og_title=title,
             og_url=url,
@@ -213,11 +215,11 @@ def _news() -> dict[str, DemoPage]:
     return pages
 
 
-def _mobile_news() -> dict[str, DemoPage]:
-    return {path: page for path, page in _news().items() if path != "/"}
+def _mobile_news_pages() -> dict[str, DemoPage]:
+    return {path: page for path, page in _news_pages().items() if path != "/"}
 
 
-def _travel() -> dict[str, DemoPage]:
+def _travel_pages() -> dict[str, DemoPage]:
     pages = {"/": _index("Travel", [(f"/{p[0]}", p[1]) for p in PLACES])}
     pages["/sitemap.xml"] = _sitemap("sitemapindex", "sitemap", ["/sitemaps/places.xml"])
     pages["/sitemaps/places.xml"] = _sitemap("urlset", "url", [f"/{p[0]}" for p in PLACES])
@@ -238,7 +240,7 @@ def _travel() -> dict[str, DemoPage]:
                 }
             ],
         }
-        pages[f"/{slug}"] = _html(name, _ld(data), f"<p>{FILLER * 4}</p>")
+        pages[f"/{slug}"] = _html(name, _json_ld(data), f"<p>{FILLER * 4}</p>")
     movie = {
         "@context": "https://schema.org",
         "@type": "Movie",
@@ -247,7 +249,9 @@ def _travel() -> dict[str, DemoPage]:
         "duration": "PT1H52M",
         "dateCreated": "2025-09-12",
     }
-    pages["/cinema/the-long-harbour"] = _html("The Long Harbour", _ld(movie), f"<p>{FILLER}</p>")
+    pages["/cinema/the-long-harbour"] = _html(
+        "The Long Harbour", _json_ld(movie), f"<p>{FILLER}</p>"
+    )
     return pages
 
 
@@ -258,10 +262,10 @@ def _sitemap(root: str, entry: str, paths: list[str]) -> DemoPage:
     return DemoPage(text.encode(), content_type="application/xml")
 
 
-def _apps() -> dict[str, DemoPage]:
+def _app_pages() -> dict[str, DemoPage]:
     pages = {"/": _index("Apps", [(f"/{a[0]}", a[1]) for a in APPS])}
     for slug, name, ios, package, category in APPS:
-        head = _og(
+        head = _open_graph(
             og_title=name,
             al_ios_app_name=name,
             al_ios_app_store_id=ios,
@@ -276,7 +280,7 @@ def _apps() -> dict[str, DemoPage]:
             "operatingSystem": "iOS, Android",
             "offers": {"@type": "Offer", "price": "0", "priceCurrency": "USD"},
         }
-        pages[f"/{slug}"] = _html(name, head + _ld(data), f"<p>{FILLER}</p>")
+        pages[f"/{slug}"] = _html(name, head + _json_ld(data), f"<p>{FILLER}</p>")
     return pages
 
 
@@ -284,7 +288,7 @@ def _redirect(to: str, status: int = 301) -> DemoPage:
     return DemoPage(b"moved", status, "text/plain", {"Location": to})
 
 
-def _old() -> dict[str, DemoPage]:
+def _old_pages() -> dict[str, DemoPage]:
     redirects = {f"/{a[0]}.html": _redirect(f"http://news.test/{a[0]}") for a in ARTICLES}
     return {
         **redirects,
@@ -297,7 +301,7 @@ def _old() -> dict[str, DemoPage]:
     }
 
 
-def _private() -> dict[str, DemoPage]:
+def _private_pages() -> dict[str, DemoPage]:
     robots = b"User-agent: *\nDisallow: /members/\nAllow: /members/join$\nCrawl-delay: 0.5\n"
     return {
         "/robots.txt": DemoPage(robots, content_type="text/plain"),
@@ -308,12 +312,12 @@ def _private() -> dict[str, DemoPage]:
     }
 
 
-def _busy() -> dict[str, DemoPage]:
+def _busy_pages() -> dict[str, DemoPage]:
     page = _html("Worth the wait", "", f"<p>{FILLER}</p>")
     return {"/worth-the-wait": DemoPage(page.body, busy_times=2)}
 
 
-def _odd() -> dict[str, DemoPage]:
+def _odd_pages() -> dict[str, DemoPage]:
     latin = "<!doctype html><title>Grüße aus Köln</title><p>Ein Gruß".encode("latin-1")
     return {
         "/binary": DemoPage(bytes(range(256)) * 8, content_type="application/octet-stream"),

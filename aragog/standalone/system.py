@@ -1,5 +1,5 @@
 """
-The standalone system, which is all of aragog on one machine: its processes and their command lines.
+The standalone system, that is, all of aragog on one machine: its processes and their commands.
 
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
@@ -40,7 +40,7 @@ from pinlater.worker_names import worker_name
 
 # Groups of processes (`Child.group`) in starting order. They stop in reverse order.
 DATABASE_GROUP, WORKER_GROUP, FRONTEND_GROUP = 0, 1, 2
-# A warm shutdown waits for the current batch: the wait for its slots plus the fetch deadline. The
+# A warm shutdown waits for the current batch, that is, for its slots and the fetch deadline. The
 # rest is a margin.
 WORKER_STOP_TIMEOUT_S = 45.0
 FRONTENDS = ("beat", "http", *(["flower"] if has("flower") else []))
@@ -88,28 +88,28 @@ def check_ports(settings: Settings) -> None:
     problems = [
         f"serving.{address.setting}: port {address.port} on {address.host} is in use ({reason}); "
         f"set ARAGOG_SERVING__{address.setting.upper()} to a free port"
-        for address, reason in _in_use(settings)
+        for address, reason in _ports_in_use(settings)
     ]
     if problems:
         raise ConfigError(*problems)
 
 
 def free_ports(settings: Settings) -> dict[str, str]:
-    """Return environment variables with free ports, in place of default ports in use."""
+    """Return environment variables with free ports that replace default ports in use."""
     variables: dict[str, str] = {}
     with contextlib.ExitStack() as probes:  # all of them stay open, so that their ports differ
-        for address, _ in _in_use(settings):
+        for address, _ in _ports_in_use(settings):
             if address.port == getattr(ServingSettings(), address.setting):
-                probe = probes.enter_context(socket.socket(_family(address.host)))
+                probe = probes.enter_context(socket.socket(_address_family(address.host)))
                 probe.bind((address.host, 0))
                 port = probe.getsockname()[1]
                 variables[f"ARAGOG_SERVING__{address.setting.upper()}"] = str(port)
     return variables
 
 
-def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
-    for address in _addresses(settings):
-        with socket.socket(_family(address.host)) as probe:
+def _ports_in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
+    for address in _listen_addresses(settings):
+        with socket.socket(_address_family(address.host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address.host, address.port))
@@ -142,10 +142,10 @@ def check_disk_space(data_dir: Path) -> None:
 
 def check(settings: Settings, *, ports: bool = True) -> None:
     """
-    Detect problems before every worker runs into them (`checks`).
+    Detect problems with the settings, before they occur in every worker (`checks`).
 
-    This runs in a child process if possible, because its imports take 25 MB, which the supervisor
-    would keep.
+    This runs in a child process if possible. Its imports take 25 MB, which the supervisor would
+    otherwise keep.
 
     Raises:
         ConfigError: lists each problem with its setting or file.
@@ -170,8 +170,9 @@ def start(
     """
     Start every process, the redis-server first, and return once the redis-server responds.
 
-    The supervisor must already hold the data folder (`acquire`). `frontends` names the components
-    that enqueue URLs or serve requests. Ports are only checked if it contains the HTTP API.
+    The supervisor must already hold the data folder's lock (`acquire`). `frontends` are the
+    components that enqueue URLs or serve requests. Ports are only checked if these include the HTTP
+    API.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
@@ -209,14 +210,14 @@ def start(
 
 def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) -> list[str]:
     """
-    Start the API and Flower if their ports are free; returns a message for each port in use.
+    Start the API and Flower if their ports are free. Returns a message for each port in use.
 
-    For when aragog is useful without them.
+    Call this if aragog is useful without these servers.
     """
-    in_use = dict(_in_use(settings))
-    blocked = {"flower" if one.name == "Flower" else "http" for one in in_use}
-    free = [name for name in FRONTENDS if name not in blocked]
-    start_frontends(supervisor, settings, free)
+    in_use = dict(_ports_in_use(settings))
+    unavailable = {"flower" if address.name == "Flower" else "http" for address in in_use}
+    available = [name for name in FRONTENDS if name not in unavailable]
+    start_frontends(supervisor, settings, available)
     return [
         f"{address.name} was not started: serving.{address.setting}: port {address.port} on "
         f"{address.host} is in use ({reason})"
@@ -270,18 +271,18 @@ def memory_bytes() -> int:
 
 
 class ListenAddress(NamedTuple):
-    """An address that one of aragog's servers listens on."""
+    """An address on which one of aragog's servers listens."""
 
     name: str
     setting: str
-    """The setting for its port, in the section `serving`."""
+    """The setting for the port, in the section `serving`."""
     host: str
     port: int
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
     """Return which of aragog's servers accept connections."""
-    return {address: _accepts(address) for address in _addresses(settings)}
+    return {address: _accepts_connections(address) for address in _listen_addresses(settings)}
 
 
 def not_listening(settings: Settings) -> list[str]:
@@ -293,7 +294,7 @@ def not_listening(settings: Settings) -> list[str]:
     ]
 
 
-def _accepts(address: ListenAddress) -> bool:
+def _accepts_connections(address: ListenAddress) -> bool:
     try:
         socket.create_connection((_client_host(address.host), address.port), 1.0).close()
     except OSError:
@@ -301,7 +302,7 @@ def _accepts(address: ListenAddress) -> bool:
     return True
 
 
-def _addresses(settings: Settings) -> list[ListenAddress]:
+def _listen_addresses(settings: Settings) -> list[ListenAddress]:
     serving = settings.serving
     addresses = [ListenAddress("HTTP", "http_port", serving.host, serving.http_port)]
     if has("thrift") and serving.thrift_port:
@@ -312,7 +313,7 @@ def _addresses(settings: Settings) -> list[ListenAddress]:
     return addresses
 
 
-def _family(host: str) -> socket.AddressFamily:
+def _address_family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
@@ -331,7 +332,7 @@ def _create_folder(folder: Path, remedy: str) -> None:
 
 
 def worker_command(*roles: str) -> list[str]:
-    """Return a worker's, beat's or Flower's command line; see aragog/workers."""
+    """Return the command line of a worker, beat or Flower (see aragog/workers)."""
     return [sys.executable, "-P", "-m", "aragog.workers", ",".join(roles)]
 
 
@@ -342,8 +343,8 @@ def release_command(pid: int) -> list[str]:
 
 def schedule_file(data_dir: Path) -> Path:
     """
-    Return the file where beat records when tasks were last sent; without it, they run early
-    once.
+    Return the file in which beat records when it last sent each task. Without it, each task runs
+    early once.
     """
     return data_dir / "run" / "beat"
 

@@ -3,9 +3,10 @@ Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRA
 
 PostgreSQL is such a program. For an ordinary user, this process is simply replaced by the program.
 As root, it first enters a user namespace in which root has another id: the program runs without
-privileges, but its files still belong to root. If the kernel refuses that (in most containers), it
-switches to FOLDER's owner, or to `nobody`. That user then owns the folder, and the user's group may
-pass through the parent folder. This module imports nothing from aragog, so it takes 20 ms.
+privileges, but its files still belong to root. If the kernel refuses that (as in most containers),
+it switches to the owner of FOLDER, or to `nobody`. That user then owns the folder, and the user's
+group may pass through the parent folder. This module imports nothing from aragog, so it starts
+within 20 ms.
 """
 
 from __future__ import annotations
@@ -17,36 +18,36 @@ from pathlib import Path
 
 CLONE_NEWUSER = 0x10000000  # unshare(2)
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2  # prctl(2)
-INNER_ID = 1000
-"""Root's id in the namespace; any id except 0."""
+ROOT_ID_IN_NAMESPACE = 1000
+"""The id of root in the namespace. It can be any id except 0."""
 NOBODY = 65534
 
 
 def main(folder: Path, command: list[str]) -> None:
     """Replace this process with the command, without root's privileges."""
     if os.geteuid() == 0:
-        signal_at_parents_end = _death_signal()
+        parent_death_signal = _get_parent_death_signal()
         owner = folder.stat().st_uid
         if owner or not _enter_namespace():
-            _become(owner or NOBODY, folder)
+            _switch_user(owner or NOBODY, folder)
             _require_access(folder, command[0])
         # The kernel clears this when a process changes its credentials.
-        _prctl(PR_SET_PDEATHSIG, signal_at_parents_end)
+        _prctl(PR_SET_PDEATHSIG, parent_death_signal)
     os.execv(command[0], command)  # noqa: S606 - replacing the process is the purpose
 
 
 def _enter_namespace() -> bool:
-    """Enter a user namespace that only maps root; False if that is forbidden."""
+    """Enter a user namespace that only maps root. Returns False if that is forbidden."""
     if sys.platform != "linux" or ctypes.CDLL(None).unshare(CLONE_NEWUSER) != 0:
         return False
     Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{INNER_ID} 0 1")
-    Path("/proc/self/gid_map").write_text(f"{INNER_ID} 0 1")
+    Path("/proc/self/uid_map").write_text(f"{ROOT_ID_IN_NAMESPACE} 0 1")
+    Path("/proc/self/gid_map").write_text(f"{ROOT_ID_IN_NAMESPACE} 0 1")
     return True
 
 
-def _become(user: int, folder: Path) -> None:
-    """Switch to a user, who becomes the folder's owner."""
+def _switch_user(user: int, folder: Path) -> None:
+    """Switch to a user, and make that user the folder's owner."""
     group = NOBODY if user == NOBODY else folder.stat().st_gid
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, group, follow_symlinks=False)
@@ -81,7 +82,7 @@ def _require_access(folder: Path, program: str) -> None:
         )
 
 
-def _death_signal() -> int:
+def _get_parent_death_signal() -> int:
     number = ctypes.c_int(0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_GET_PDEATHSIG, ctypes.byref(number))

@@ -17,10 +17,10 @@ DEFAULT_EXAMPLES = 100
 
 def examples(count: int, **options: Any) -> settings:
     """
-    Return settings for `count` examples, scaled by the hypothesis profile like those of other
+    Return settings for `count` examples. The hypothesis profile scales the number, as for other
     tests.
 
-    The examples may share a fixture, so the test must not depend on a fresh one.
+    Examples may share a fixture, so the test must not depend on a new one.
     """
     max_examples = count * settings().max_examples // DEFAULT_EXAMPLES
     return settings(max_examples=max_examples, suppress_health_check=list(HealthCheck), **options)

@@ -34,7 +34,7 @@ from aragog.pages import preferences
 from aragog.pages.extractors import load_all
 from aragog.settings import Settings
 from aragog.transfer.json_lines import BadRecord
-from aragog.transfer.warc_import import Archived, ArchivedPage
+from aragog.transfer.warc_import import ArchivedPage, NumberedPage
 from aragog.urlstore.crawl_members import IMPORTED
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
@@ -69,7 +69,7 @@ class _AnalyzedPage:
 
 
 def import_archive(
-    archived: Iterable[Archived],
+    archived: Iterable[NumberedPage],
     store: UrlStore,
     settings: Settings,
     *,
@@ -146,9 +146,9 @@ def _without_robots_txt(result: FetchResult) -> FetchResult:
 def _page_writes(
     pages: Collection[_AnalyzedPage], store: UrlStore, settings: Settings
 ) -> Iterator[PageWrite]:
-    urls = set().union(*(candidates(one.analysis.evidence) for one in pages))
+    urls = set().union(*(candidates(page.analysis.evidence) for page in pages))
     known_pages = known_chains(urls, store.pages.known)
-    for one in pages:
-        decision = decide_canonical(one.analysis.evidence, known_pages)
-        update = page_write(one.result, one.analysis, decision, settings)
-        yield with_body(update, one.packed.blob if update.token else None)
+    for page in pages:
+        decision = decide_canonical(page.analysis.evidence, known_pages)
+        update = page_write(page.result, page.analysis, decision, settings)
+        yield with_body(update, page.packed.blob if update.token else None)

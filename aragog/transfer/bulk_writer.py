@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import StoreSettings
-from aragog.transfer.identity_evidence import imported_alias, imported_page
+from aragog.transfer.identity_evidence import alias_cell, page_cells
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.crawl_members import IMPORTED, crawl_column
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
-from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
-from aragog.urlstore.items import puts_of
+from aragog.urlstore.hosts import host_put, is_in_sample, sample_put, sender_put
+from aragog.urlstore.items import record_puts
 from aragog.urlstore.nodes import Nodes, field_column, history_column, provenance_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.same_content import SameContent, entry_put
@@ -30,7 +30,7 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 
 OnProblem = Callable[[int, str], None]
-Numbered = tuple[int, UrlRecord]
+NumberedRecord = tuple[int, UrlRecord]
 
 
 class BulkWriter:
@@ -42,7 +42,7 @@ class BulkWriter:
         self._store = store
         self._zen = zen
         self._nodes = Nodes(zen)
-        self._same = SameContent(zen)
+        self._same_content = SameContent(zen)
         self._rules = FieldRules(settings)
         self._histories = settings.history
         self._history_length = settings.history_length
@@ -50,7 +50,7 @@ class BulkWriter:
         history_columns = [(field_column(name), history_column(name)) for name in settings.history]
         self._columns = [*BASE, *(column for pair in history_columns for column in pair)]
 
-    def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
+    def write(self, records: Sequence[NumberedRecord], on_problem: OnProblem) -> int:
         """
         Write all valid records and report the others by number; returns how many were written.
 
@@ -120,7 +120,7 @@ class BulkWriter:
                 continue
             if nodes.SENTINEL not in row:
                 index.append(host_put(self._zen, canonical, now_ms))
-                if in_sample(canonical):
+                if is_in_sample(canonical):
                     index.append(sample_put(self._zen, canonical, now_ms))
             if (source := _source_url(record)) and source != canonical:
                 at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
@@ -175,17 +175,19 @@ class BulkWriter:
         if record.due_at_ms is not None:
             written_now[nodes.DUE] = due_cell(record.due_at_ms)
         key = self._zen.node_id(canonical)
-        evidence = imported_page(canonical, rows[canonical], record, now_ms)
+        evidence = page_cells(canonical, rows[canonical], record, now_ms)
         entries: list[Mutation] = []
         if evidence:
             state_of_page, fetched_at_ms = evidence
             rows[canonical] = {**rows[canonical], nodes.FACTS: Cell(b"{}", fetched_at_ms)}
             by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
             if cell := state_of_page.get(nodes.LIKENESS):
-                likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
-                entries = self._same.skip_damaged(entry_put(canonical, likeness, fetched_at_ms))
+                likeness = nodes.stored_likeness({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
+                entries = self._same_content.skip_damaged(
+                    entry_put(canonical, likeness, fetched_at_ms)
+                )
         for name, value in record.fields.items():
-            entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
+            entries += record_puts(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, written_now, now_ms)]  # fmt: skip
 
@@ -198,7 +200,7 @@ class BulkWriter:
         """
         if name not in self._histories:
             return {}
-        history = nodes.history_of(rows[canonical], name)
+        history = nodes.history_cell(rows[canonical], name)
         updated = nodes.history_with(history, value, at_ms, self._history_length)
         if updated is None:
             return {}
@@ -224,7 +226,7 @@ class BulkWriter:
                 provisional=record.provisional,
                 reasons=("imported",),
             )
-            if own_cell := imported_alias(record):
+            if own_cell := alias_cell(record):
                 at_ms = record.canonical_at_ms or self._clock.now_ms()
                 self._zen.nodes.put(
                     self._zen.node_id(normalize(url)), {nodes.OWN: own_cell}, at_ms=at_ms

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import orjson
 
-from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.transfer.json_lines import BadRecord, ReadRecord, UrlRecord
 from aragog.transfer.lines import text_lines
 
 # The column letters of files without a header line, in two variants.
@@ -27,7 +27,7 @@ _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
 
 
-def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[ReadRecord]:
     """
     Yield the captures of an index with their line numbers.
 
@@ -44,13 +44,13 @@ def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
             columns = "".join(parts[1:])
         elif number > after and parts and not line.startswith("!"):
             try:
-                if (record := _record(_capture(line, parts, columns))) is not None:
+                if (record := _to_record(_parse_capture(line, parts, columns))) is not None:
                     yield number, record
             except BadRecord as error:
                 yield number, error
 
 
-def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:
+def _parse_capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:
     if match := _CDXJ.search(line):
         try:
             values = orjson.loads(line[match.end() :])
@@ -64,9 +64,9 @@ def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[st
     return {_NAMES[letter]: part for letter, part in columns_and_values if letter in _NAMES}
 
 
-def _record(capture: Mapping[str, str]) -> UrlRecord | None:
+def _to_record(capture: Mapping[str, str]) -> UrlRecord | None:
     try:
-        url, at_ms = capture["url"], _instant_ms(capture["timestamp"])
+        url, at_ms = capture["url"], _timestamp_to_ms(capture["timestamp"])
     except KeyError as missing:
         raise BadRecord(f"has no {missing}") from None
     status, mime = capture.get("status", "-"), capture.get("mime", "-")
@@ -79,7 +79,7 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
     return UrlRecord(url=url, fields=fields, at_ms=dict.fromkeys(fields, at_ms))
 
 
-def _instant_ms(timestamp: str) -> int:
+def _timestamp_to_ms(timestamp: str) -> int:
     """Convert `20150101120000` to ms. A shorter timestamp means the start of its period."""
     if not _TIMESTAMP.fullmatch(timestamp):
         raise BadRecord(f"has no valid timestamp: {timestamp!r:.40}")

@@ -19,7 +19,7 @@ from aragog.urlstore.hosts import (
     SAMPLE,
     SAMPLED,
     SENDER,
-    in_sample,
+    is_in_sample,
     moved_sender,
 )
 from aragog.urlstore.node_ids import UrlNaming
@@ -238,7 +238,7 @@ def _sample_rows(rows: Rows) -> Rows:
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows
-        if SENDER not in row and (url := text(row, HOST_URL)) and in_sample(url)
+        if SENDER not in row and (url := text(row, HOST_URL)) and is_in_sample(url)
     ]
 
 

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
+from aragog.transfer.bulk_writer import BulkWriter, NumberedRecord, OnProblem
 from aragog.transfer.identity_evidence import exported_alias_facts, exported_facts
-from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.transfer.json_lines import BadRecord, ReadRecord, UrlRecord
 from aragog.urlstore.crawl_members import crawl_column
 from aragog.urlstore.nodes import (
     CANONICAL,
@@ -152,7 +152,7 @@ class Sink(Protocol):
 
 
 def import_urls(
-    source: Iterable[Read],
+    source: Iterable[ReadRecord],
     writer: BulkWriter,
     *,
     on_problem: OnProblem,
@@ -172,7 +172,7 @@ def import_urls(
         ]
         valid = [numbered for numbered in records if not isinstance(numbered[1], BadRecord)]
         written_count += writer.write(
-            cast("list[Numbered]", valid), lambda *each, to=invalid: to.append(each)
+            cast("list[NumberedRecord]", valid), lambda *each, to=invalid: to.append(each)
         )
         for number, reason in sorted(invalid):
             on_problem(number, reason)
@@ -211,7 +211,7 @@ def export_urls(
     """
     nodes = Nodes(zen)
     with SelectedNodes(zen, selection) as selected:
-        records = _records(
+        records = _selected_records(
             selected,
             fields,
             aliases=aliases,
@@ -227,7 +227,7 @@ def export_urls(
     return ExportReport(selected.exported_count, selected.cursor)
 
 
-def _records(
+def _selected_records(
     selected: SelectedNodes,
     fields: Sequence[str] | None,
     *,
@@ -239,7 +239,7 @@ def _records(
     now_ms: Callable[[], int],
 ) -> Iterator[UrlRecord]:
     for row in selected:
-        record = _record(row, fields, aliases=aliases)
+        record = _to_record(row, fields, aliases=aliases)
         if record is None or is_expired(record.facts, now_ms()):
             continue
         if fetched is not None and not _was_fetched(record, fetched):
@@ -285,8 +285,8 @@ def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRec
     return [record for record in batch if record.url in stored]
 
 
-def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
-    batch: list[Read] = []
+def _batches(source: Iterable[ReadRecord], size: int) -> Iterator[list[ReadRecord]]:
+    batch: list[ReadRecord] = []
     weight = 0
     for number, record in source:
         batch.append((number, record))
@@ -298,7 +298,7 @@ def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
         yield batch
 
 
-def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
+def _to_record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
     url = text(row, URL)
     if url is None or is_taken_down(row):
         return None

@@ -78,7 +78,7 @@ class UrlRecord:
         return 500 + sum(map(len, self.fields.values())) + 200 * len(self.links or ())
 
 
-Read = tuple[int, UrlRecord | BadRecord]
+ReadRecord = tuple[int, UrlRecord | BadRecord]
 """The number of a line or row, from 1, and its content."""
 
 _KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
@@ -86,10 +86,10 @@ _KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
 
 def to_json(record: UrlRecord, types: TypedFields) -> bytes:
     """Return the record as one line, including the newline."""
-    values, others = _json_and_inexact(record.fields, types)
+    values, inexact = _json_and_inexact(record.fields, types)
     tables = {
         "fields": values,
-        "fields_base64": others,
+        "fields_base64": inexact,
         "at_ms": dict(record.at_ms),
         "provenance": dict(record.provenance),
         "facts": dict(record.facts),
@@ -122,7 +122,7 @@ def from_json(line: bytes, types: TypedFields) -> UrlRecord:
         raise BadRecord(f"is not JSON: {error}") from None
     if not isinstance(raw, dict):
         raise BadRecord("is not a JSON object")
-    if _checked(raw, "typed", bool, "true or false"):
+    if _get_checked(raw, "typed", bool, "true or false"):
         return from_mapping({**raw, "fields": _typed_fields(line, types)})
     return from_mapping(raw)
 
@@ -133,7 +133,7 @@ def _typed_fields(line: bytes, types: TypedFields) -> dict[str, bytes]:
         raw = parse(line)  # orjson would lose digits of numbers
     except ValueError as error:
         raise BadRecord(f"is not JSON: {error}") from None
-    for name, value in (_checked(raw, "fields", dict, "an object") or {}).items():
+    for name, value in (_get_checked(raw, "fields", dict, "an object") or {}).items():
         try:
             fields[name] = types.from_json(name, value)
         except InvalidField as error:
@@ -152,16 +152,16 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
     if not isinstance(url, str) or not url:
         raise BadRecord("url is missing" if url is None else "url must be a string")
     fields = _fields(raw)
-    values: dict[str, Any] = {name: _checked(raw, name, str, "a string") for name in _STRINGS}
+    values: dict[str, Any] = {name: _get_checked(raw, name, str, "a string") for name in _STRINGS}
     values |= {name: _timestamp(name, raw.get(name)) for name in _NUMBERS}
     return UrlRecord(
         url=url,
         fields=fields,
         at_ms=_timestamps(raw.get("at_ms"), fields),
         provenance=_table(raw, "provenance", str, "strings"),
-        provisional=bool(_checked(raw, "provisional", bool, "true or false")),
+        provisional=bool(_get_checked(raw, "provisional", bool, "true or false")),
         links=_links(raw.get("links")),
-        facts=_checked(raw, "facts", dict, "an object") or {},
+        facts=_get_checked(raw, "facts", dict, "an object") or {},
         **values,
     )
 
@@ -182,7 +182,7 @@ def _json_and_inexact(
 
 
 def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
-    strings = _checked(raw, "fields", dict, "an object") or {}
+    strings = _get_checked(raw, "fields", dict, "an object") or {}
     fields = {name: _bytes(name, value) for name, value in strings.items()}
     for name, value in _table(raw, "fields_base64", str, "strings").items():
         try:
@@ -252,16 +252,16 @@ def _links(raw: object) -> tuple[OutLink, ...] | None:
     return tuple(links)
 
 
-def _table(raw: Mapping[str, Any], name: str, kind: type, expected: str) -> dict[str, Any]:
-    table = _checked(raw, name, dict, "an object") or {}
-    if not all(isinstance(value, kind) for value in table.values()):
+def _table(raw: Mapping[str, Any], name: str, value_type: type, expected: str) -> dict[str, Any]:
+    table = _get_checked(raw, name, dict, "an object") or {}
+    if not all(isinstance(value, value_type) for value in table.values()):
         raise BadRecord(f"the values of {name} must be {expected}")
     return dict(table)
 
 
-def _checked(raw: Mapping[str, Any], name: str, kind: type, expected: str) -> Any:
+def _get_checked(raw: Mapping[str, Any], name: str, value_type: type, expected: str) -> Any:
     value = raw.get(name)
-    if value is not None and not isinstance(value, kind):
+    if value is not None and not isinstance(value, value_type):
         raise BadRecord(f"{name} must be {expected}, got {value!r:.80}")
     return value
 
@@ -275,7 +275,7 @@ def read_json_lines(
     *,
     after: int = 0,
     max_line_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[Read]:
+) -> Iterator[ReadRecord]:
     """
     Yield the non-empty lines of a stream after the first `after` lines.
 

@@ -97,7 +97,7 @@ class _PackExport:
         self._on_problem = on_problem
         self._on_progress = on_progress
         self._now_ms = store.clock.clock.now_ms()
-        self._later: set[str] = set()
+        self._later_packs: set[str] = set()
         """Packs to which records have moved, still to be copied."""
         self.report = PackExportReport()
 
@@ -105,9 +105,9 @@ class _PackExport:
         """Copy all packs, then those that replaced rewritten packs meanwhile."""
         for _ in range(2):
             for file in packs.files.packs():
-                self._copy(packs, file.name)
-        while self._later:
-            self._copy(packs, self._later.pop())
+                self._copy_pack(packs, file.name)
+        while self._later_packs:
+            self._copy_pack(packs, self._later_packs.pop())
 
     def write_objects(self, folder: Path) -> None:
         """Write pages stored as objects. The folder is renamed when it is complete."""
@@ -136,11 +136,11 @@ class _PackExport:
 
     def _object_nodes(self) -> NodeSource:
         for key, row in self._store.zen.nodes.scan(names=COLUMNS):
-            where = nodes.content_cell(row)
-            if where is not None and where[0] == nodes.CONTENT_KEY:
+            location = nodes.content_cell(row)
+            if location is not None and location[0] == nodes.CONTENT_KEY:
                 yield key, row
 
-    def _copy(self, packs: Packs, name: str) -> None:
+    def _copy_pack(self, packs: Packs, name: str) -> None:
         path = self._target.folder / name
         if path.exists() or (data := packs.files.read_all(name)) is None:
             return
@@ -164,7 +164,7 @@ class _PackExport:
         erased, is_whole = packs.catalog.erased(name), True
         frames: list[bytes] = []
         for record in upkeep.records(name, data):
-            owners = tuple(one for one in record.owners if self._may_share(one[1]))
+            owners = tuple(owner for owner in record.owners if self._may_share(owner[1]))
             self._note_moved_record(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
                 frames.append(record.own_frame)
@@ -186,7 +186,7 @@ class _PackExport:
             if pointer is None or pointer.pack == name or record.owners:
                 continue
             if not (self._target.folder / pointer.pack).exists():
-                self._later.add(pointer.pack)
+                self._later_packs.add(pointer.pack)
 
     def _may_share(self, row: Row) -> bool:
         facts = facts_of(row)

@@ -20,7 +20,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.runtime.extras import require
-from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
+from aragog.transfer.json_lines import BadRecord, ReadRecord, UrlRecord, from_mapping
 from aragog.transfer.typed_fields import TypedFields
 from richpins.field_types import FieldType
 
@@ -42,7 +42,9 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0) -> Iterator[Read]:
+def read_parquet(
+    path: Path, types: TypedFields | None = None, *, after: int = 0
+) -> Iterator[ReadRecord]:
     """
     Yield a file's rows after the first `after` rows.
 
@@ -153,7 +155,7 @@ class ParquetSink:
         }
         typed = frozenset(self._columns)
         for number, record in enumerate(records):
-            others = []
+            inexact_values = []
             for name, value in record.fields.items():
                 is_exact = name in typed
                 if is_exact:
@@ -162,8 +164,8 @@ class ParquetSink:
                     except ValueError:
                         is_exact = False
                 if not is_exact:
-                    others.append((name, value))
-            for name, cell in _row(record, others).items():
+                    inexact_values.append((name, value))
+            for name, cell in _row(record, inexact_values).items():
                 columns[name][number] = cell
         self._writer.write_table(self._arrow.Table.from_pydict(columns, schema=self._schema))
 
@@ -212,12 +214,12 @@ def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _row(record: UrlRecord, others: list[tuple[str, bytes]]) -> dict[str, Any]:
+def _row(record: UrlRecord, inexact_values: list[tuple[str, bytes]]) -> dict[str, Any]:
     row = {
         name: getattr(record, name)
         for name in ("url", "provisional", *_TEXT_COLUMNS, *_NUMBER_COLUMNS)
     }
-    row["fields"] = others
+    row["fields"] = inexact_values
     row |= {name: list(getattr(record, name).items()) for name in ("at_ms", "provenance")}
     row["facts"] = orjson.dumps(dict(record.facts)).decode() if record.facts else None
     row["links"] = None if record.links is None else [link._asdict() for link in record.links]

@@ -82,10 +82,13 @@ class Part:
         if not by_host:
             yield _key(first), None if after == _KEYS else _key(after)
             return
-        for place in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
-            start = _with_swapped_nibbles(_key(max(first, place * _KEYS_PER_BYTE)))
-            inside = after < (place + 1) * _KEYS_PER_BYTE
-            yield start, _with_swapped_nibbles(_key(after)) if inside else _after_prefix(start[:1])
+        for swapped_byte in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
+            start = _with_swapped_nibbles(_key(max(first, swapped_byte * _KEYS_PER_BYTE)))
+            ends_inside = after < (swapped_byte + 1) * _KEYS_PER_BYTE
+            yield (
+                start,
+                _with_swapped_nibbles(_key(after)) if ends_inside else _after_prefix(start[:1]),
+            )
 
     def fraction_before(self, key: bytes, *, by_host: bool) -> float:
         """Return the fraction of the part before `key`."""

@@ -47,7 +47,7 @@ class RowSink:
             *(name for name in fields or () if name not in _BUILT_IN_COLUMNS),
         )
         self._temporary_rows = path.with_name(f".{os.getpid()}-{path.name}.rows.zst")
-        self._part = path.with_name(f".{os.getpid()}-{path.name}")
+        self._partial_file = path.with_name(f".{os.getpid()}-{path.name}")
         self._sink = open_to_write(self._temporary_rows)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
@@ -58,13 +58,13 @@ class RowSink:
         """Write the file."""
         self._sink.close()
         try:
-            write_rows(self._rows, self._part, self._names)
-            self._part.replace(self._path)
+            write_rows(self._rows, self._partial_file, self._names)
+            self._partial_file.replace(self._path)
         except OSError as error:
             raise ConfigError(f"{self._path}: cannot be written: {error.strerror}") from error
         finally:
             self._temporary_rows.unlink(missing_ok=True)
-            self._part.unlink(missing_ok=True)
+            self._partial_file.unlink(missing_ok=True)
 
     def _line(self, record: UrlRecord) -> bytes:
         row = {

@@ -145,15 +145,15 @@ def export_warc(
 
 def next_file(stem: Path) -> int:
     """Return the first file number that earlier exports did not use."""
-    return next(number for number in count() if not _file(stem, number).exists())
+    return next(number for number in count() if not _file_path(stem, number).exists())
 
 
-def index_of(file: Path) -> Path:
+def index_path(file: Path) -> Path:
     """Return the path of a WARC file's index."""
     return file.with_name(f"{file.name.removesuffix('.warc.gz')}.cdxj")
 
 
-def _file(stem: Path, number: int) -> Path:
+def _file_path(stem: Path, number: int) -> Path:
     return stem.with_name(f"{stem.name}-{number:05d}.warc.gz")
 
 
@@ -191,7 +191,7 @@ class _Files:
     def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
         """Write one page's records."""
         writer = self._writer_with_space()
-        page = _page(url, body, meta, facts)
+        page = _to_page(url, body, meta, facts)
         first = self._first_records.get(page.digest)
         if first is not None and page.head is not None:
             record = _revisit_record(writer, page, first, page.head)
@@ -199,7 +199,7 @@ class _Files:
             record = _full_record(writer, page, body, meta)
             self._remember_digest(page.digest, _FirstRecord(page.target, page.date))
         self._write(writer, record)
-        checked_at_ms = _number(facts.get("attempted_at_ms"))
+        checked_at_ms = _to_int(facts.get("attempted_at_ms"))
         confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
         if confirmed and page.head is not None and checked_at_ms:
             status = status_line(HTTPStatus.NOT_MODIFIED)
@@ -239,7 +239,7 @@ class _Files:
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
-        path = _file(self._stem, self._next)
+        path = _file_path(self._stem, self._next)
         try:
             self._file = path.open("xb")
         except OSError as error:
@@ -259,7 +259,7 @@ class _Files:
         self._file.close()
         self._file = None
         lines, self._lines = self._lines, []
-        path = index_of(self.paths[-1])
+        path = index_path(self.paths[-1])
         try:
             cdxj.write_index(path, lines)
         except OSError as error:
@@ -272,14 +272,14 @@ class _Files:
         self._close()
 
 
-def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
-    fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
+def _to_page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
+    fetched_at_ms = _to_int(meta.get("fetched_at_ms")) or 0
     # Use the URL that returned the page. The last fetch's facts only apply if it had the same URL.
-    is_same_fetch = _number(facts.get("fetched_at_ms")) == fetched_at_ms
+    is_same_fetch = _to_int(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if is_same_fetch else url
     digester = Digester("sha1")
     digester.update(body)
-    return _Page(target, iso_date(fetched_at_ms), str(digester), _head(meta), _network(meta))
+    return _Page(target, iso_date(fetched_at_ms), str(digester), _http_head(meta), _network(meta))
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
@@ -298,14 +298,17 @@ def _mime(record: Any) -> str | None:
 
 def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
     """Return a `response` record, or a `resource` record without stored headers."""
-    kind, content_type = "response", ""
+    record_type, content_type = "response", ""
     if page.head is None:
-        kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
+        record_type, content_type = (
+            "resource",
+            meta.get("content_type") or "application/octet-stream",
+        )
     else:
         page.head.replace_header("Content-Length", str(len(body)))
     record = writer.create_warc_record(
         page.target,
-        kind,
+        record_type,
         payload=io.BytesIO(body),
         length=len(body),
         http_headers=page.head,
@@ -330,8 +333,8 @@ def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusA
     return record
 
 
-def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    status = _number(meta.get("status"))
+def _http_head(meta: dict[str, str]) -> StatusAndHeaders | None:
+    status = _to_int(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")
         pairs = [(str(name), str(value)) for name, value in raw_headers]
@@ -346,7 +349,7 @@ def _validators(head: StatusAndHeaders) -> list[tuple[str, str]]:
     return [(n, v) for n, v in head.headers if n.lower() in ("etag", "last-modified", "date")]
 
 
-def _number(value: object) -> int | None:
+def _to_int(value: object) -> int | None:
     try:
         return int(str(value)) if value not in (None, "") else None
     except ValueError:

@@ -39,11 +39,13 @@ class ArchivedPage(NamedTuple):
     body: bytes
 
 
-Archived = tuple[int, ArchivedPage | BadRecord]
+NumberedPage = tuple[int, ArchivedPage | BadRecord]
 """A record number, from 1, and its page."""
 
 
-def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> Iterator[Archived]:
+def read_warc(
+    stream: BinaryIO, limits: RecordedLimits, *, after: int = 0
+) -> Iterator[NumberedPage]:
     """
     Yield a file's pages, and a report for each unreadable part.
 
@@ -56,12 +58,12 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
     for number, record in read_records(stream):
         if number <= after:
             continue
-        page = BadRecord(str(record)) if isinstance(record, BadWarc) else _page(record, limits)
+        page = BadRecord(str(record)) if isinstance(record, BadWarc) else _to_page(record, limits)
         if page is not None:
             yield number, page
 
 
-def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecord | None:
+def _to_page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecord | None:
     if record.kind not in ("response", "resource"):
         return None
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
@@ -70,8 +72,8 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
     if not url.startswith(("http:", "https:")):
         return None
     try:
-        normalized, at_ms = normalize(url), _instant_ms(record.fields.get("warc-date", ""))
-        response = _response(record, limits)
+        normalized, at_ms = normalize(url), _date_to_ms(record.fields.get("warc-date", ""))
+        response = _read_response(record, limits)
     except InvalidUrl as error:
         return BadRecord(str(error))
     except Fault as fault:
@@ -86,7 +88,7 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
     return ArchivedPage(_fetch_record(record, normalized, at_ms, response), response.body)
 
 
-def _response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
+def _read_response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
     if record.kind == "response":
         return read_recorded(record.read, limits)
     body = (
@@ -121,7 +123,7 @@ def _fetch_record(
     )
 
 
-def _instant_ms(date: str) -> int:
+def _date_to_ms(date: str) -> int:
     """Convert a WARC-Date, which may have fractions of a second, to ms."""
     parsed = datetime.fromisoformat(date)
     return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
@@ -186,7 +188,7 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
     source = cast("BinaryIO", gzip.GzipFile(fileobj=buffered)) if is_compressed else buffered
     number = 0
     try:
-        for record in _records(source):
+        for record in _parse_records(source):
             number += 1
             yield number, record
     except DAMAGE_ERRORS as error:
@@ -197,7 +199,7 @@ def _buffered(stream: BinaryIO) -> io.BufferedReader:
     return io.BufferedReader(cast("io.RawIOBase", stream))
 
 
-def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
+def _parse_records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
     is_skipping = False
     while version := _next_line(stream):
         if not _VERSION.match(version):
@@ -206,8 +208,8 @@ def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
             is_skipping = True
             continue
         try:
-            fields = _fields(stream)
-            record = WarcRecord(fields, _length(fields), stream)
+            fields = _read_fields(stream)
+            record = WarcRecord(fields, _content_length(fields), stream)
         except BadWarc as problem:
             yield problem
             is_skipping = True
@@ -226,7 +228,7 @@ def _next_line(stream: BinaryIO) -> bytes:
     return line
 
 
-def _fields(stream: BinaryIO) -> dict[str, str]:
+def _read_fields(stream: BinaryIO) -> dict[str, str]:
     fields: dict[str, str] = {}
     name, remaining = "", MAX_HEADER_BYTES
     while (line := stream.readline(remaining + 1)).strip():
@@ -243,7 +245,7 @@ def _fields(stream: BinaryIO) -> dict[str, str]:
     return fields
 
 
-def _length(fields: Mapping[str, str]) -> int:
+def _content_length(fields: Mapping[str, str]) -> int:
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 19):
         raise BadWarc(f"has no valid Content-Length: {length[:40]!r}")

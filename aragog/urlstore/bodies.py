@@ -138,12 +138,12 @@ class Bodies:
 
         Call this when a process starts, so that its readers do not wait. Does nothing for a folder.
         """
-        place = self.packs.files if self.packs and self.in_packs else self.objects
-        if isinstance(place, Connectable):
-            place.connect()
+        backend = self.packs.files if self.packs and self.in_packs else self.objects
+        if isinstance(backend, Connectable):
+            backend.connect()
 
     def compress(self, body: bytes) -> bytes:
-        """Never raises."""
+        """Compress a body. Never raises."""
         return compress(body) if self.packs is None else self.packs.shared.compress(body)
 
     def decompress(self, blob: bytes) -> bytes:
@@ -190,13 +190,13 @@ class Bodies:
             CorruptContent: the bytes do not match the node, or are missing.
             ContentUnavailable: the content store does not respond.
         """
-        where = nodes.content_cell(row)
-        if where is None:
+        location = nodes.content_cell(row)
+        if location is None:
             return None
-        column, cell = where
+        column, cell = location
         if column == nodes.CONTENT_PACK:
             return self.read(PackPointer.read(cell.value))
-        return self._object(cell.value.decode(), row)
+        return self._read_object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
         if self.packs is None:
@@ -222,13 +222,13 @@ class Bodies:
         key = nodes.text(row, nodes.CONTENT_KEY)
         if key and nodes.CONTENT_KEY in columns:
             self.objects.delete(key)
-        named = {one for one, kind, _ in records_of(row, columns) if kind != SHARED}
+        pointers = {pointer for pointer, kind, _ in records_of(row, columns) if kind != SHARED}
         if nodes.CONTENT_PACK in columns and (pointer := pointer_of(row)):
-            named |= set() if shared_of(row, pointer) else {pointer}
-        if self.packs and named:
-            self.packs.catalog.erase(named)
+            pointers |= set() if shared_of(row, pointer) else {pointer}
+        if self.packs and pointers:
+            self.packs.catalog.erase(pointers)
 
-    def _object(self, key: str, row: Row) -> StoredBody:
+    def _read_object(self, key: str, row: Row) -> StoredBody:
         stored = self.objects.get(key)
         if stored is None:
             raise CorruptContent(key, "is missing")
@@ -266,12 +266,12 @@ def records_of(
     While `pack_upkeep` moves a record, the node refers to both copies. The copy in the later pack
     comes first.
     """
-    found = [
+    records = [
         _record(column, row[column])
         for column in (row if columns is None else columns)
         if column.startswith(nodes.RECORDS) and column in row
     ]
-    return sorted(found, key=lambda each: (each[2], each[0].pack), reverse=True)
+    return sorted(records, key=lambda record: (record[2], record[0].pack), reverse=True)
 
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
@@ -282,15 +282,15 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     That revisit proves that the body had not changed until then.
     """
     pointer, records = pointer_of(row), records_of(row)
-    live = set() if pointer is None else {pointer}
+    live_pointers = set() if pointer is None else {pointer}
     if nodes.SENTINEL not in row:
-        return live
-    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind != REVISIT}
-    older = [one for one in reversed(versions.values()) if one != pointer]
-    live.update(older[:keep_versions])
+        return live_pointers
+    versions = {at_ms: body for body, kind, at_ms in reversed(records) if kind != REVISIT}
+    older = [body for body in reversed(versions.values()) if body != pointer]
+    live_pointers.update(older[:keep_versions])
     if pointer is not None and records and records[0][1] == REVISIT:
-        live.add(records[0][0])
-    return live
+        live_pointers.add(records[0][0])
+    return live_pointers
 
 
 def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
@@ -321,8 +321,8 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
     """Return the cells of a node that shares another page's record."""
     column, value = record_cell(shared.pointer, SHARED)
-    whose = b" %d %s" % (shared.at_ms, shared.url.encode())
-    return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}
+    owner_text = b" %d %s" % (shared.at_ms, shared.url.encode())
+    return {**pack_cells(shared.pointer, digest, length_bytes), column: value + owner_text}
 
 
 def shared_of(row: Row, pointer: PackPointer) -> SharedBody | None:

@@ -54,7 +54,7 @@ class BudgetState:
         return max(elapsed_ms / 1000, min_interval_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """A domain without a stored budget gets an empty one."""
+        """Return the domains' budgets; empty for a domain without a stored budget."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         cells = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -63,7 +63,7 @@ class BudgetState:
         }
 
     def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
-        """The last writer wins."""
+        """Store the domains' budgets. The last writer wins."""
         self._registry.put_many(
             [
                 (self._row(b"domain", domain), {_VALUE: _pack(budget)}, now_ms)
@@ -105,5 +105,5 @@ def _pack(budget: Budget) -> bytes:
 
 
 def _unpack(cell: bytes) -> Budget:
-    """An unknown version gives an empty budget."""
+    """Decode a budget; empty if its version is unknown."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

@@ -66,7 +66,7 @@ class Capture(NamedTuple):
 
 
 def line(capture: Capture) -> str:
-    """The line includes its newline."""
+    """Return a capture's line in the index, including its newline."""
     values: dict[str, Any] = {
         "url": capture.url,
         "mime": capture.mime,
@@ -82,7 +82,7 @@ def line(capture: Capture) -> str:
 
 @lru_cache(maxsize=4096)
 def _timestamp(date: str) -> str:
-    """Cached, because many captures have the same date."""
+    """Return a date's digits. Cached, because many captures have the same date."""
     return re.sub(r"\D", "", date)
 
 
@@ -121,7 +121,7 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _reversed_labels(host: str) -> bytes:
-    """Cached, because consecutive URLs often share a host."""
+    """Return a host's labels in reverse. Cached, because consecutive URLs often share a host."""
     bare = _WWW.sub(b"", _unescape(host).strip(b"."), count=1)
     return b",".join(reversed(_escape(bare).split(b".")))
 

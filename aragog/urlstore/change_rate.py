@@ -71,8 +71,8 @@ def updated_belief(
     if elapsed_s <= 0:
         return a, b_s
     if not weight:
-        fade = max(_NO_CHANGE_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-        return a * fade, b_s * fade + elapsed_s
+        decay = max(_NO_CHANGE_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
+        return a * decay, b_s * decay + elapsed_s
     old_a, old_b = a * _CHANGE_DECAY, b_s * _CHANGE_DECAY
     if is_reported:
         return old_a + weight, old_b + elapsed_s

@@ -34,7 +34,7 @@ from aragog.urlstore.signal_sources import SOURCES
 from aragog.urlstore.signal_trust import MAX_FEEDS, PROBES, Evidence, HostTrust
 from aragog.urlstore.usual_intervals import SITEMAP
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing.next_due import is_wanted, mark_of, state_of
+from aragog.urlstore.writing.next_due import is_wanted, read_mark, read_state
 from urlspelling import url_key
 from urlspelling.domain import host
 from zengraph import MultiGraph
@@ -77,7 +77,9 @@ class ChangeSignals:
     ) -> Reading:
         """Start processing the entries of a file that was fetched from `sender` at this time."""
         dated = [reported for entry in entries if (reported := _reported_change(entry))]
-        is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
+        is_believed = self.settings.signals and not marks.has_mostly_response_dates(
+            dated, fetched_at_ms
+        )
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
@@ -123,12 +125,12 @@ class ChangeSignals:
         """Return the stored mark of a normalized URL's page, and the trust in its host."""
         canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
         name = host(canonical)
-        return mark_of(row), self.trusts([name])[name]
+        return read_mark(row), self.trusts([name])[name]
 
     def new_sources(self, urls: Sequence[str]) -> list[str]:
         """Return the URLs that are neither known as sitemaps or feeds nor stored as pages."""
         rows = self.nodes.follow(list(dict.fromkeys(urls)), _SOURCE_COLUMNS)
-        return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
+        return [url for url in dict.fromkeys(urls) if read_state(rows[url][1]) is None]
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
@@ -145,10 +147,10 @@ class ChangeSignals:
     def _admit_feed(self, feed: str) -> bool:
         """Return False if the host has too many feeds."""
         key, name = url_key(feed).hex(), host(feed)
-        known = self.trusts([name])[name].feeds
-        if key in known:
+        known_feeds = self.trusts([name])[name].feeds
+        if key in known_feeds:
             return True
-        if len(known) >= MAX_FEEDS:
+        if len(known_feeds) >= MAX_FEEDS:
             return False
         self.change(name, partial(trust.with_feed, key=key))
         return True
@@ -166,7 +168,7 @@ class ChangeSignals:
         due_earlier, new_urls = [], []
         for child in newest:
             url, row = rows[child.url]
-            state = state_of(row)
+            state = read_state(row)
             if state is None:
                 new_urls.append(child.url)
             elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
@@ -174,11 +176,11 @@ class ChangeSignals:
         self.move(due_earlier)
         return new_urls[:limit]
 
-    def move(self, earlier: Sequence[tuple[Due, int]]) -> None:
+    def move(self, rescheduled: Sequence[tuple[Due, int]]) -> None:
         """Change the due times of pages that were not rescheduled in the meantime."""
-        if earlier:
+        if rescheduled:
             now_ms = self.clock.now_ms()
-            self.due.postpone(earlier, now_ms)
+            self.due.postpone(rescheduled, now_ms)
             self.clock.record_deletion(now_ms)
 
 
@@ -227,22 +229,22 @@ class Reading:
         self, entries: Sequence[SitemapUrl], rows: Mapping[str, tuple[str, Row]]
     ) -> None:
         mutations: list[Mutation] = []
-        earlier: list[tuple[Due, int]] = []
+        due_earlier: list[tuple[Due, int]] = []
         self._load_trust({host(rows[entry.url][0]) for entry in entries})
         zen = self._signals.zen
         for entry in entries:
             canonical, row = rows[entry.url]
-            reported, state = _reported_change(entry), state_of(row)
+            reported, state = _reported_change(entry), read_state(row)
             if reported is None or state is None or not _is_page(row, state):
                 continue
-            mark = self._new_mark(reported, canonical, row, state, earlier)
-            if mark is not None and mark != mark_of(row):
+            mark = self._new_mark(reported, canonical, row, state, due_earlier)
+            if mark is not None and mark != read_mark(row):
                 cell = {nodes.SIGNAL: marks.to_cell(mark)}
                 mutations.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if mutations:
             zen.mutate(mutations)
         # Only after writing the marks, because they give the reason for the earlier refresh.
-        self._signals.move(earlier)
+        self._signals.move(due_earlier)
 
     def _new_mark(
         self,
@@ -250,16 +252,16 @@ class Reading:
         canonical: str,
         row: Row,
         state: RefreshState,
-        earlier: list[tuple[Due, int]],
+        due_earlier: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
         Return the new mark, or None to keep the stored one.
 
-        Adds the page to `earlier` if it must be refreshed earlier.
+        Adds the page to `due_earlier` if it must be refreshed earlier.
         """
         settings = self._signals.settings
-        host_trust, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
-        is_new_report = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
+        host_trust, before = self._trusts.get(host(canonical), HostTrust()), read_mark(row)
+        is_new_report = marks.is_new_report(reported, before, state.compared_at_ms, self._at_ms)
         if not host_trust.belief:
             _IGNORED.add(is_new_report)
             return None
@@ -271,7 +273,9 @@ class Reading:
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
             self.signal_count += belief
             _REPORTED.add()
-            earlier += _earlier_due(canonical, row, state, self._signals.clock.now_ms(), settings)
+            due_earlier += _earlier_due(
+                canonical, row, state, self._signals.clock.now_ms(), settings
+            )
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
         return PageMark(reported.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 

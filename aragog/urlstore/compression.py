@@ -27,7 +27,7 @@ def object_bytes(compressed: bytes) -> bytes:
     """
     Return the stored form of a compressed body in an object, without the checksum.
 
-    They determine the object's hash, so all versions of aragog must return the same bytes.
+    These bytes determine the object's hash, so all versions of aragog must return the same ones.
     """
     return zstd.without_checksum(compressed)
 

@@ -109,11 +109,11 @@ def ration(
         ((marginal_freshness_s(page.state, budget, now_ms, page.belief), page) for page in due),
         key=lambda ranked_page: -ranked_page[0],
     )
-    to_fetch, rest = ranked[:limit], ranked[limit:]
+    to_fetch, to_postpone = ranked[:limit], ranked[limit:]
     postponed: list[tuple[Due, int]] = []
     start_ms = _first_due_ms(budget, now_ms, tick_s)
     booked_count = 0
-    for gain_s, page in rest:
+    for gain_s, page in to_postpone:
         if gain_s >= budget.price_s:
             postponed.append((page, int(start_ms + booked_count * step_ms)))
             booked_count += 1
@@ -135,7 +135,7 @@ def ration(
 
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """Return the next tick if the queue is too long."""
+    """Return when to start the first postponed page: after the queue, or at the next tick."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -211,6 +211,7 @@ def _mean_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
     """
+    Return the new price.
     `excess` is the number of qualifying pages above the limit, as a fraction of the limit; negative
     if fewer qualify.
     """

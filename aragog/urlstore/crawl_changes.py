@@ -18,7 +18,7 @@ from aragog.urlstore.crawl_members import crawl_column
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, text
 from aragog.urlstore.records import absent_as
-from aragog.urlstore.writing.next_due import state_of
+from aragog.urlstore.writing.next_due import read_state
 from urlspelling.domain import registered_domain
 from zengraph import MultiGraph
 from zengraph.records import Row
@@ -124,7 +124,7 @@ class CrawlPages:
                 if self._is_listed(canonical) or canonical in seen_canonicals:
                     continue
                 seen_canonicals.add(canonical)
-            state = state_of(row)
+            state = read_state(row)
             yield CrawlPage(
                 canonical,
                 _news(row, row[self._member].at_ms, since_ms),
@@ -156,7 +156,7 @@ class CrawlPages:
 
 
 def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
-    """Return None if the alias had no page before."""
+    """Return what happened to an alias since then, or None if it had no page before."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -173,7 +173,7 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
         return PageNews.NEW
     if change is not None:
         return change
-    state = state_of(row)
+    state = read_state(row)
     if state is not None and state.compared_at_ms > since_ms:
         return PageNews.UNCHANGED
     url = text(row, nodes.URL) or ""

@@ -14,7 +14,7 @@ from contextlib import closing
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
-from aragog.urlstore.writing.next_due import WATCHED, mark_of, state_of
+from aragog.urlstore.writing.next_due import WATCHED, read_mark, read_state
 from zengraph import MultiGraph
 from zengraph.records import (
     Lease,
@@ -157,14 +157,14 @@ class DueIndex:
                 stale_rows.append((page_id, due_at_ms, newest_ms(row)))
         granted = self._index.claim(valid, claim) if valid else []
         return [
-            _due_of(row[DUE_URL].value.decode(), due_at_ms, rows[page_id])
+            _to_due(row[DUE_URL].value.decode(), due_at_ms, rows[page_id])
             for (due_at_ms, page_id, row, _), ok in zip(valid, granted, strict=True)
             if ok
         ]
 
 
-def _due_of(url: str, due_at_ms: int, row: Row) -> Due:
-    state, mark = state_of(row), mark_of(row)
+def _to_due(url: str, due_at_ms: int, row: Row) -> Due:
+    state, mark = read_state(row), read_mark(row)
     is_reported = (
         state is not None and mark is not None and mark.has_change_since(state.compared_at_ms)
     )

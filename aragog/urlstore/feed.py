@@ -129,7 +129,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
             return
 
 
-def shown(value: bytes | None) -> str | None:
+def feed_text(value: bytes | None) -> str | None:
     """Return a field's value as shown in the feed."""
     if value is None or len(value) > MAX_VALUE_BYTES:
         return None
@@ -194,10 +194,12 @@ class Changes:
         urls = {change.url for change in changes if change.fields}
         readable = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
         rows = self._nodes.read(readable, [nodes.WITHDRAWN, nodes.SENTINEL]) if readable else {}
-        upto_ms = dict.fromkeys(urls, now_ms)
-        upto_ms |= {url: nodes.hidden_upto_ms(row, now_ms) for url, row in rows.items()}
+        hidden_until_ms = dict.fromkeys(urls, now_ms)
+        hidden_until_ms |= {url: nodes.hidden_until_ms(row, now_ms) for url, row in rows.items()}
         return [
-            replace(change, fields={}) if change.at_ms <= upto_ms.get(change.url, -1) else change
+            replace(change, fields={})
+            if change.at_ms <= hidden_until_ms.get(change.url, -1)
+            else change
             for change in changes
         ]
 
@@ -234,10 +236,12 @@ class Changes:
             with closing(self._log.all(bucket)) as rows:
                 for key, row in rows:
                     entries = orjson.loads(row[_COLUMN].value)
-                    kept = [entry if entry and not is_gone(entry[0]) else None for entry in entries]
-                    if kept != entries:
-                        count += sum(map(bool, entries)) - sum(map(bool, kept))
-                        cells = {_COLUMN: orjson.dumps(kept)}
+                    kept_entries = [
+                        entry if entry and not is_gone(entry[0]) else None for entry in entries
+                    ]
+                    if kept_entries != entries:
+                        count += sum(map(bool, entries)) - sum(map(bool, kept_entries))
+                        cells = {_COLUMN: orjson.dumps(kept_entries)}
                         self._log.replace(bucket, key, cells, row[_COLUMN].at_ms)
         return count
 
@@ -337,5 +341,5 @@ class Feed:
         return self._changes.end(self._clock.now_ms())
 
     def sweep(self, retention_s: float) -> int:
-        """Returns the number of deleted rows."""
+        """Delete changes older than `retention_s`. Returns the number of deleted rows."""
         return self._changes.sweep(self._clock.now_ms() - int(retention_s * 1000))

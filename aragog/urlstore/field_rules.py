@@ -135,6 +135,6 @@ def skeleton(name: str) -> str:
 
 
 def _scripts(part: str) -> set[str]:
-    """Omits scripts that are commonly mixed with Latin letters."""
+    """Return the text's scripts, except those that are commonly mixed with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
     return names.difference(_DISTINCT_FROM_LATIN)

@@ -18,7 +18,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.items import ItemIndex, entries_of, puts_of
+from aragog.urlstore.items import ItemIndex, record_puts, stored_records
 from aragog.urlstore.nodes import Nodes, provenance_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
@@ -100,13 +100,13 @@ class Fields:
         canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
         version = os.urandom(8).hex()
-        puts = self._items.skip_damaged(puts_of(canonical, fields, at_ms))
+        puts = self._items.skip_damaged(record_puts(canonical, fields, at_ms))
         puts += self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(
             put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
         )
         within_limits = self._zen.node_limits.check_write(
-            [(key, cells) for _, key, cells, _ in puts], _columns_of(to_delete)
+            [(key, cells) for _, key, cells, _ in puts], _value_and_source_columns(to_delete)
         )
         with self._takedowns.guard_write(normalized, canonical), within_limits:
             if nodes.SENTINEL not in row:
@@ -131,7 +131,7 @@ class Fields:
             cells[provenance_column(name)] = provenance.get(name, "").encode()
             if name in self._settings.history:
                 column, length = nodes.history_column(name), self._settings.history_length
-                history = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
+                history = nodes.history_with(nodes.history_cell(row, name), value, at_ms, length)
                 if history is not None:
                     cells[column] = history
         return [put_properties(self._zen.node_id(canonical), cells, at_ms)]
@@ -143,7 +143,7 @@ class Fields:
         at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
-        columns = _columns_of(names)
+        columns = _value_and_source_columns(names)
         if columns:
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
             self._clock.record_deletion(min(at_ms, now_ms))
@@ -211,13 +211,13 @@ class Fields:
         check_not_taken_down(canonical, row)
         old_provenance = nodes.facts_of(row, nodes.PROVENANCE)
         now_ms = self._clock.now_ms()
-        cells, gone, changed = replacement_cells(row, fields, old_provenance, at_ms)
-        sources = {**{n: v for n, v in old_provenance.items() if n not in gone}, **provenance}
+        cells, vanished, changed = replacement_cells(row, fields, old_provenance, at_ms)
+        sources = {**{n: v for n, v in old_provenance.items() if n not in vanished}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
-        if gone:
+        if vanished:
             # Delete first: once the new extractor version is stored, the page is not extracted
             # again, so fields left after a crash would never be deleted.
-            columns = [nodes.field_column(name) for name in gone]
+            columns = [nodes.field_column(name) for name in vanished]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         written_at_ms = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
@@ -225,18 +225,18 @@ class Fields:
         with self._takedowns.guard_write(normalized, canonical, sender):
             self._zen.mutate(
                 [
-                    *self._items.skip_damaged(puts_of(canonical, fields, written_at_ms)),
+                    *self._items.skip_damaged(record_puts(canonical, fields, written_at_ms)),
                     put_properties(self._zen.node_id(canonical), cells, written_at_ms),
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
-        outdated = entries_of(canonical, row, map(nodes.field_column, changed | gone))
-        current = {put[1] for put in puts_of(canonical, fields, written_at_ms)}
+        outdated = stored_records(canonical, row, map(nodes.field_column, changed | vanished))
+        current = {put[1] for put in record_puts(canonical, fields, written_at_ms)}
         self._items.forget([entry for entry in outdated if entry[0] not in current])
-        return changed | gone
+        return changed | vanished
 
 
-def _columns_of(names: Collection[str]) -> list[bytes]:
+def _value_and_source_columns(names: Collection[str]) -> list[bytes]:
     return [
         column_of(name) for name in names for column_of in (nodes.field_column, provenance_column)
     ]

@@ -19,7 +19,7 @@ from aragog.urlstore.hosts import SAMPLE as SAMPLE_KEYS
 from aragog.urlstore.hosts import SAMPLED_OF
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.refresh_policy import RefreshState
-from aragog.urlstore.writing.next_due import state_of
+from aragog.urlstore.writing.next_due import read_state
 from zengraph import MultiGraph
 from zengraph.records import ID_BYTES, Row
 
@@ -64,28 +64,28 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
         ages[page_type].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
         due = text(row, nodes.DUE)
         if due:
-            lateness[page_type].append(_is_late(int(due), state_of(row), now_ms))
+            lateness[page_type].append(_is_late(int(due), read_state(row), now_ms))
     return {
-        page_type: _summary(sorted(ages[page_type]), lateness[page_type])
+        page_type: _summarize(sorted(ages[page_type]), lateness[page_type])
         for page_type in sorted(ages)
     }
 
 
 def page_seen_at_ms(row: Row) -> int:
     """Return when a fetch or a 304 last confirmed the page in a node; 0 if never."""
-    state = state_of(row)
+    state = read_state(row)
     return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """A postponed page counts as late too, if its planned interval is over."""
+    """Return True for an overdue page, and for a postponed one whose planned interval is over."""
     if state is None:
         return now_ms > due_at_ms + _MIN_LATE_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
     return now_ms > planned_ms + max(_MIN_LATE_MS, state.interval_s * 1000 * LATE_SHARE)
 
 
-def _summary(ages: list[float], late: list[bool]) -> Freshness:
+def _summarize(ages: list[float], late: list[bool]) -> Freshness:
     on_time = 1 - sum(late) / len(late) if late else 1.0
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 
@@ -109,18 +109,18 @@ def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
 
 def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """Yield nodes after random keys, or all nodes of a small table."""
-    share = -(-sample // _SCAN_COUNT)
+    rows_per_scan = -(-sample // _SCAN_COUNT)
     starts = [random.randbytes(ID_BYTES) for _ in range(_SCAN_COUNT)]
-    seen: set[bytes] = set()
+    seen_keys: set[bytes] = set()
     for start in [b"", *starts]:
-        with closing(zen.nodes.scan(start, names=_COLUMNS, limit=share)) as rows:
+        with closing(zen.nodes.scan(start, names=_COLUMNS, limit=rows_per_scan)) as rows:
             sample_rows = list(rows)
-        if start == b"" and len(sample_rows) < share:
+        if start == b"" and len(sample_rows) < rows_per_scan:
             yield from (row for _, row in sample_rows)
             return
         if start == b"":
             continue
         for key, row in sample_rows:
-            if key not in seen:
-                seen.add(key)
+            if key not in seen_keys:
+                seen_keys.add(key)
                 yield row

@@ -52,7 +52,7 @@ def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutat
     return put_order(zen.node_id(url), order, cells, sent_at_ms)
 
 
-def in_sample(url: str) -> bool:
+def is_in_sample(url: str) -> bool:
     """Return True for one URL in eight, chosen by its hash."""
     return url_key(url)[-1] % SAMPLED_OF == 0
 
@@ -135,7 +135,7 @@ class Hosts:
         return self._sent_pages(domain, [b"\0", b"."])
 
     def _sent_pages(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        """`endings` follow the host: a zero byte for the host, a dot for its subdomains."""
+        """Yield pages by sender. `endings`: a zero byte for the host, a dot for subdomains."""
         prefix = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([prefix + ending for ending in endings]):
             cell = row[HOST_URL]

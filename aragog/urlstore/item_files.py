@@ -76,6 +76,7 @@ def _file(record: Record) -> StoredFile:
 
 def _sha256(record: Record) -> str | None:
     """
+    Return the SHA-256 of a file's bytes, or None.
     The content's hash is used only for a body in a pack: an object's hash is computed from the
     compressed bytes.
     """

@@ -191,7 +191,7 @@ class Items:
 
 
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
-    """The batches have about `size` entries, and items are not split."""
+    """Yield the entries of `size` items at a time; an item's entries stay together."""
     batch: list[ItemEntry] = []
     for number, (_, item_entries) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
         batch += islice(item_entries, MAX_PAGES_PER_ITEM)
@@ -209,20 +209,20 @@ def _is_cursor(text: str) -> bool:
         return False
 
 
-def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
+def _find_values(items: PageItems, key: str) -> Mapping[str, Any] | None:
     return next((item.values for item in items.items if item.key == key), None)
 
 
 def _merged_versions(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
     """Return an item's versions from the histories of its pages, newest first."""
     observations = [
-        (at_ms, page, _values_of(PageItems.read(value), key))
+        (at_ms, page, _find_values(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)
         for value, at_ms in values_of_page
     ]
     current: dict[int, Mapping[str, Any]] = {}
     versions: list[ItemVersion] = []
-    for at_ms, page, values in sorted(observations, key=lambda seen: seen[:2]):
+    for at_ms, page, values in sorted(observations, key=lambda observation: observation[:2]):
         current.pop(page, None)
         if values is not None:
             current[page] = values

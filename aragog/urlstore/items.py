@@ -55,7 +55,7 @@ class ItemEntry(NamedTuple):
         return self.name[:_ITEM_BYTES]
 
 
-def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
+def record_name(site: str, kind: str, key: str, url: str) -> bytes:
     """Return the name of an item's record for a page. `key` is empty for items without a key."""
     page = url_key(url)
     item_hash = _hash(key, _LONG) if key else page
@@ -86,13 +86,13 @@ def _hash(text: str, length: int) -> bytes:
     return sha256(text.encode()).digest()[:length]
 
 
-def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
+def record_names(url: str, field: str, value: bytes | None) -> set[bytes]:
     """Return the names of the index records that a page's field requires."""
     kind = kind_from_field(field)
     if kind is None or not value:
         return set()
     items = PageItems.read(value)
-    names = {entry_of(items.site, kind, item.key, url) for item in items.items}
+    names = {record_name(items.site, kind, item.key, url) for item in items.items}
     if items.link:
         targets = {item.values.get(items.link) for item in items.items}
         page = url_key(url)[:_SHORT]
@@ -100,9 +100,9 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
     return names
 
 
-def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
+def record_puts(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
     """Return the mutations that write the records for a page's fields."""
-    names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
+    names = set[bytes]().union(*(record_names(url, name, value) for name, value in fields.items()))
     return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
 
 
@@ -115,7 +115,7 @@ def fields_of(row: Row) -> dict[str, bytes]:
     }
 
 
-def entries_of(
+def stored_records(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
@@ -132,17 +132,17 @@ def entries_of(
     return [
         (name, row[column].at_ms)
         for column in item_columns
-        for name in sorted(names_of(url, column[2:].decode(), row[column].value))
+        for name in sorted(record_names(url, column[2:].decode(), row[column].value))
     ]
 
 
-def moved_puts(canonical: str, moved: Mapping[bytes, Cell], target: Row) -> list[Mutation]:
+def moved_puts(canonical: str, moved_cells: Mapping[bytes, Cell], target: Row) -> list[Mutation]:
     """Return the mutations that write the records of items that move to a canonical URL."""
     return [
         put
-        for name, cell in moved.items()
+        for name, cell in moved_cells.items()
         if name.startswith(_FIELDS)
-        for put in puts_of(
+        for put in record_puts(
             canonical, {name[2:].decode(): cell.value}, nodes.after_moves(target, cell.at_ms)
         )
     ]

@@ -43,12 +43,12 @@ def crawls_of(facts: Facts) -> frozenset[str]:
     return frozenset({USUAL} if facts.get("fetched_at_ms") else ())
 
 
-def fact_of(names: Collection[str]) -> str | None:
+def kept_for_fact(names: Collection[str]) -> str | None:
     """Return the fact `kept_for`. It is None for pages kept only for the usual crawl."""
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
-def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
+def other_permitted_crawls(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     """
     Return the other crawls that a page is kept for, if its site still permits them.
 

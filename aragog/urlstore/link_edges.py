@@ -50,7 +50,7 @@ class LinkEdges:
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
-        """Inlink counts do not include uncompacted changes."""
+        """Return the number of links. Uncompacted inlinks are not counted."""
         if direction == OUT:
             return len(self._out(node_id))
         target = self._url(node_id)

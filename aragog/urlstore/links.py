@@ -73,7 +73,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Does not count uncompacted changes. Takes one read per alias."""
+        """Return the number of inlinks, without uncompacted changes. Takes one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -195,7 +195,7 @@ class Links:
             )
 
     def remove(self, url: str, targets: Sequence[str]) -> None:
-        """Outlinks that the page does not have are ignored."""
+        """Remove the outlinks to these targets, ignoring targets without a link."""
         canonical, now_ms = self._resolve(url), self.clock.now_ms()
         removed = {normalize(target) for target in targets}
         self.writer.write([LinksWrite(canonical, now_ms, without(removed))], now_ms)

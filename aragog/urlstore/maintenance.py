@@ -22,7 +22,7 @@ from zengraph.links import CompactionReport, Compactor
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
-    """Any number of processes may maintain a store at once."""
+    """Maintains a store. Any number of processes may do so at once."""
 
     zen: MultiGraph
     bodies: Bodies

@@ -41,7 +41,7 @@ class UrlNaming(Naming):
         self._cached_id = lru_cache(maxsize=_CACHE_SIZE)(super().node_id)
 
     def node_id(self, name: str) -> bytes:
-        """Cached, because a site's links repeat."""
+        """Return the id of a URL's node. Cached, because a site's links repeat."""
         return self._cached_id(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:

@@ -182,13 +182,15 @@ def sender_of(row: Row, url: str) -> str:
 
 def was_fetched(row: Row) -> bool:
     """Return True if a fetch of exactly this URL returned a page that no later fetch found gone."""
-    own = facts_of(row, OWN)
+    own_facts = facts_of(row, OWN)
     return (
-        own.get("status") in _PAGE_STATUSES and not own.get("gone") and not own.get("redirects_to")
+        own_facts.get("status") in _PAGE_STATUSES
+        and not own_facts.get("gone")
+        and not own_facts.get("redirects_to")
     )
 
 
-def senders_of(row: Row) -> tuple[str, ...]:
+def page_senders(row: Row) -> tuple[str, ...]:
     """
     Return the URLs of the fetch that returned a node's page, with the final URL first; empty
     without a page.
@@ -200,14 +202,14 @@ def senders_of(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys(url for url in urls if isinstance(url, str) and url))
 
 
-def response_of(row: Row) -> Cell | None:
+def response_cell(row: Row) -> Cell | None:
     """Return the record of the fetch that returned a node's content, or None if unknown."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
     return next((cell for cell in reports if cell and stored and cell.at_ms == stored.at_ms), None)
 
 
-def likeness_of(row: Row) -> Likeness | None:
+def stored_likeness(row: Row) -> Likeness | None:
     """Return the likeness of a node's page, or None if unknown."""
     if not text(row, LIKENESS):
         return None
@@ -222,7 +224,7 @@ def likeness_cell(likeness: Likeness | None) -> bytes:
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
 
 
-def on_one_host(url: str, other: str) -> bool:
+def have_same_host(url: str, other: str) -> bool:
     """Return True if two normalized URLs have the same host, ignoring a leading `www.`."""
     return host(url).removeprefix("www.") == host(other).removeprefix("www.")
 
@@ -239,7 +241,7 @@ def check_url(row: Row, url: str) -> None:
         raise CorruptRow("n", f"of {url}", f"contains {cell.value!r}: two URLs have the same id")
 
 
-def sentinel_of(facts: Mapping[str, object]) -> bytes:
+def sentinel_value(facts: Mapping[str, object]) -> bytes:
     """Return the sentinel for a page with these facts; see `SENTINEL`."""
     expires_ms = facts.get("unavailable_after_ms")
     return b"%d" % expires_ms if isinstance(expires_ms, int) and expires_ms > 1 else PRESENT
@@ -255,7 +257,7 @@ def after_moves(row: Row, at_ms: int) -> int:
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
-def hidden_upto_ms(row: Row, now_ms: int) -> int:
+def hidden_until_ms(row: Row, now_ms: int) -> int:
     """
     Return the time up to which values are hidden because the page was withdrawn or expired.
 
@@ -281,7 +283,7 @@ class Nodes:
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """A URL without a node gets an empty row."""
+        """Return the node of each URL; an empty row if it has none."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -302,7 +304,7 @@ class Nodes:
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
-        aliases = _aliases_of(rows)
+        aliases = _alias_targets(rows)
         if not aliases:
             return {url: (url, rows[url]) for url in urls}
         for _ in range(MAX_HOPS):
@@ -311,7 +313,7 @@ class Nodes:
                 break
             targets = self.read(missing, columns)
             rows |= targets
-            aliases |= _aliases_of(targets)
+            aliases |= _alias_targets(targets)
         return {
             url: (canonical := follow_aliases(url, rows), rows.get(canonical, {})) for url in urls
         }
@@ -325,7 +327,7 @@ class Nodes:
         return self.follow([url], [URL, CANONICAL])[url][0]
 
 
-def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
+def _alias_targets(rows: Mapping[str, Row]) -> dict[str, str]:
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
@@ -365,8 +367,8 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
     return orjson.dumps([(at, v.decode("latin-1")) for at, v in after])
 
 
-def history_of(row: Row, name: str) -> Cell | None:
-    """Without a stored history, the result has just the current value."""
+def history_cell(row: Row, name: str) -> Cell | None:
+    """Return a field's history. Without a stored one, it has just the current value."""
     history, current = row.get(history_column(name)), row.get(field_column(name))
     if history is None and current is not None:
         return Cell(orjson.dumps([(current.at_ms, current.value.decode("latin-1"))]), current.at_ms)

@@ -34,7 +34,7 @@ class ObjectRead(NamedTuple):
 
 def read_object(
     bodies: Bodies,
-    node: Callable[[], tuple[str, Row] | None],
+    read_node: Callable[[], tuple[str, Row] | None],
     sleep_s: Callable[[float], None],
 ) -> ObjectRead | None:
     """
@@ -44,7 +44,7 @@ def read_object(
 
     Args:
         bodies: reads the objects.
-        node: reads the canonical URL and its node.
+        read_node: reads the canonical URL and its node.
         sleep_s: sleeps.
 
     Raises:
@@ -57,14 +57,14 @@ def read_object(
     for pause_s in (None, *RETRY_DELAYS_S):
         if pause_s:
             sleep_s(pause_s)
-        node_read = node()
+        node_read = read_node()
         if node_read is None:
             return None
         canonical, row = node_read
         try:
             stored = bodies.get(row)
         except CorruptContent as problem:
-            error = _problem(problem, row)
+            error = _explain_mismatch(problem, row)
             continue
         if stored is None:
             return None
@@ -73,7 +73,7 @@ def read_object(
     raise error
 
 
-def _problem(problem: CorruptContent, row: Row) -> Exception:
+def _explain_mismatch(problem: CorruptContent, row: Row) -> Exception:
     """Return ContentReplaced if the object is newer than the node."""
     if not isinstance(problem, ReplacedObject):
         return problem

@@ -48,7 +48,7 @@ def complete_metadata(
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
     requested = str(facts_of(row).get("url") or canonical)
-    report = nodes.response_of(row)
+    report = nodes.response_cell(row)
     if report is None and requested != canonical:
         columns = [nodes.URL, nodes.FETCHED]
         report = urls.read([requested], columns)[requested].get(nodes.FETCHED)
@@ -76,7 +76,7 @@ def responses(urls: Nodes, urls_requested: Sequence[str]) -> dict[str, FetchReco
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
     rows = urls.follow(list(dict.fromkeys(urls_requested)), columns)
     requested = {
-        url: canonical if nodes.response_of(row) else str(facts_of(row).get("url") or canonical)
+        url: canonical if nodes.response_cell(row) else str(facts_of(row).get("url") or canonical)
         for url, (canonical, row) in rows.items()
     }
     nodes_by_url = dict(rows.values())
@@ -87,7 +87,7 @@ def responses(urls: Nodes, urls_requested: Sequence[str]) -> dict[str, FetchReco
         fetched_row = nodes_by_url[requested[url]]
         content, report = (
             row.get(nodes.CONTENT_HASH),
-            nodes.response_of(row) or fetched_row.get(nodes.FETCHED),
+            nodes.response_cell(row) or fetched_row.get(nodes.FETCHED),
         )
         if content is not None and report is not None and report.at_ms == content.at_ms:
             records[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
@@ -199,10 +199,16 @@ class PageContent:
         self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int
     ) -> None:
         """Release the earlier content, unless it is newer."""
-        where = nodes.content_cell(row)
-        if where is None or where[1].at_ms > at_ms or cells.get(where[0]) == where[1].value:
+        previous = nodes.content_cell(row)
+        if (
+            previous is None
+            or previous[1].at_ms > at_ms
+            or cells.get(previous[0]) == previous[1].value
+        ):
             return
-        if where[0] == nodes.CONTENT_PACK or where[0] not in cells:
-            self._bodies.give_up({where[0]: where[1]})
-        if where[0] not in cells:
-            self._zen.nodes.delete(self._zen.node_id(canonical), [where[0]], at_ms=where[1].at_ms)
+        if previous[0] == nodes.CONTENT_PACK or previous[0] not in cells:
+            self._bodies.give_up({previous[0]: previous[1]})
+        if previous[0] not in cells:
+            self._zen.nodes.delete(
+                self._zen.node_id(canonical), [previous[0]], at_ms=previous[1].at_ms
+            )

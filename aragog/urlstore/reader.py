@@ -15,12 +15,12 @@ from aragog.urlstore.record_reader import (
     BEFORE_VALUES,
     FACTS,
     REPORTS,
-    columns_of,
     from_cell,
     newest_report,
+    record_columns,
     record_of,
+    to_field_values,
     value_columns,
-    values_of,
 )
 from aragog.urlstore.records import FieldValues, ListPage, Record
 from urlspelling import normalize
@@ -38,7 +38,7 @@ _SEEN_COLUMNS = (
 
 
 class Pages:
-    """Any number of threads may share it."""
+    """Reads records, histories and lists of URLs. Threads may share it."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -51,7 +51,7 @@ class Pages:
     ) -> Record | None:
         """See `UrlStore.get`."""
         normalized = normalize(url)
-        columns = columns_of(fields, info=info)
+        columns = record_columns(fields, info=info)
         row = self._properties.get(self._zen.node_id(normalized), columns)
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == normalized.encode():
@@ -76,7 +76,7 @@ class Pages:
     ) -> list[Record | None]:
         """See `UrlStore.get_many`."""
         normalized = [normalize(url) for url in urls]
-        columns = columns_of(fields, info=info)
+        columns = record_columns(fields, info=info)
         rows = self._nodes.follow(normalized, columns)
         return [
             record_of(url, canonical, row, fields, info=info, now_ms=self._zen.clock.now_ms)
@@ -103,8 +103,12 @@ class Pages:
                 records.append(None)
                 continue
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
-            own = url.encode()
-            if (canonical is None or canonical == own) and sentinel == present and stored == own:
+            encoded_url = url.encode()
+            if (
+                (canonical is None or canonical == encoded_url)
+                and sentinel == present
+                and stored == encoded_url
+            ):
                 head = (url, url, version or b"", row[BEFORE_VALUES:fields_end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
                 records.append(
@@ -112,7 +116,7 @@ class Pages:
                 )
             else:
                 record = self.get(url, fields)
-                records.append(None if record is None else values_of(record, fields))
+                records.append(None if record is None else to_field_values(record, fields))
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
@@ -150,13 +154,13 @@ class Pages:
         """Return what fetches of exactly these normalized URLs found. Unknown URLs are omitted."""
         pages = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN_COLUMNS).items():
-            own = facts_of(row, nodes.OWN)
-            if own:
+            own_facts = facts_of(row, nodes.OWN)
+            if own_facts:
                 pages[url] = KnownPage(
-                    status=own["status"],  # type: ignore[arg-type]
-                    canonical_url=text(row, nodes.CANONICAL) or own["canonical_url"],  # type: ignore[arg-type]
-                    redirects_to=own["redirects_to"],  # type: ignore[arg-type]
-                    gone=bool(own["gone"]),
+                    status=own_facts["status"],  # type: ignore[arg-type]
+                    canonical_url=text(row, nodes.CANONICAL) or own_facts["canonical_url"],  # type: ignore[arg-type]
+                    redirects_to=own_facts["redirects_to"],  # type: ignore[arg-type]
+                    gone=bool(own_facts["gone"]),
                 )
         return pages
 

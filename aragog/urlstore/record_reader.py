@@ -30,7 +30,7 @@ def to_cell(report: FetchRecord) -> bytes:
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
-    `row` is the node's key, for the error message.
+    Decode a report. `row` is the node's key, for the error message.
 
     Raises:
         CorruptRow: the cell was not written by `to_cell`.
@@ -73,7 +73,7 @@ BASE = (
 """The columns for every read."""
 
 
-def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
+def record_columns(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
     """Return the columns to read for a record; None for all."""
     return None if fields is None else _columns(tuple(fields), info)
 
@@ -100,7 +100,7 @@ def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[byte
     return (*first, *[b"m:" + field.encode() for field in fields], *last)
 
 
-def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
+def to_field_values(record: Record, fields: tuple[str, ...]) -> FieldValues:
     """Convert a record to the values of its fields."""
     values = tuple(record.fields.get(field) for field in fields)
     return FieldValues(
@@ -147,7 +147,7 @@ def record_of(
     else:
         values = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
     get = row.get
-    version, where, digest = get(nodes.VERSION), nodes.content_cell(row), get(nodes.CONTENT_HASH)
+    version, location, digest = get(nodes.VERSION), nodes.content_cell(row), get(nodes.CONTENT_HASH)
     facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
         url,
@@ -155,7 +155,7 @@ def record_of(
         values,
         orjson.loads(facts[0]) if facts else {},
         version[0].decode() if version else "",
-        where[1].value.decode() if where else None,
+        location[1].value.decode() if location else None,
         digest[0].decode() if digest else None,
         int(length[0]) if length else None,
         int(due[0]) if due and due[0] else None,

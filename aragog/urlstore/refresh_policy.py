@@ -21,7 +21,7 @@ from aragog.urlstore.signal_sources import (
     read_belief,
     reading_interval_s,
 )
-from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
+from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_page_interval_s, usual_s
 
 GONE_DELAYS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """
@@ -244,7 +244,9 @@ def _state_after_comparison(
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
     is_read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
-    usual_interval_s = usual_of_page(present, page_type, settings) if is_read else before.usual_s
+    usual_interval_s = (
+        usual_page_interval_s(present, page_type, settings) if is_read else before.usual_s
+    )
     kind = kind_of(usual_interval_s, settings.effort)
     body = (seen.body_hash or "")[:16] or before.body_hash
     state = before

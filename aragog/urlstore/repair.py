@@ -23,11 +23,11 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
-from aragog.urlstore.items import ItemEntry, ItemIndex, fields_of, names_of, puts_of
+from aragog.urlstore.items import ItemEntry, ItemIndex, fields_of, record_names, record_puts
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
-from aragog.urlstore.same_content import SameContent, entry_of, entry_put
+from aragog.urlstore.same_content import SameContent, entry_name, entry_put
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import IN, Edge, MultiGraph
@@ -128,7 +128,7 @@ class Repair:
         return RepairReport(dict(self._row_counts), dict(self._repair_counts), salvaged)
 
     def _count_row(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """`share` is the fraction of the table that is done, if known."""
+        """Count a row and report progress. `share` is the fraction of the table done, if known."""
         self._row_counts[name] += 1
         if progress and self._row_counts[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._row_counts[name], share)
@@ -176,9 +176,9 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """The entry has the timestamp of the page's likeness."""
-        likeness = nodes.likeness_of(row)
-        name = entry_of(url, likeness)
+        """Add the missing entry of a page's body, with the timestamp of the page's likeness."""
+        likeness = nodes.stored_likeness(row)
+        name = entry_name(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same_content.has(name):
             return
         for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
@@ -187,16 +187,16 @@ class Repair:
     def _add_item_entries(self, url: str, row: Row) -> None:
         for name, value in fields_of(row).items():
             at_ms = row[nodes.field_column(name)].at_ms
-            for put in puts_of(url, {name: value}, at_ms):
+            for put in record_puts(url, {name: value}, at_ms):
                 if not self._item_index.has(put[1]):
                     self._put(put, "entry of an item missing")
 
     def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
         """Delete the record if a killed write left an item that the page does not have."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
-        names = (names_of(entry.url, name, value) for name, value in fields)
+        names = (record_names(entry.url, name, value) for name, value in fields)
         if not self._is_recent(at_ms) and not any(
-            entry.name in record_names for record_names in names
+            entry.name in page_records for page_records in names
         ):
             self._item_index.forget([(entry.name, at_ms)])
             self._repair_counts["entry of an item without it"] += 1
@@ -259,7 +259,7 @@ class Repair:
             self._repair_counts["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
-        """For a page whose node was lost with a damaged file."""
+        """Make a page due whose node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)

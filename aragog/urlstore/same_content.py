@@ -25,7 +25,7 @@ from itertools import islice
 from aragog.errors import BadInput
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import host_of
-from aragog.urlstore.nodes import Nodes, alias_of, facts_of, likeness_of
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, stored_likeness
 from aragog.urlstore.records import Likeness, ListPage, is_expired
 from richpins.fingerprint import distance, fingerprint_of
 from urlspelling import normalize, url_key
@@ -37,7 +37,7 @@ MAX_ENTRIES_READ = 20_000
 """Maximum number of entries read per call (about 0.1 s)."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
-_PART = 8
+_PART_BYTES = 8
 _BODY = re.compile(r"[0-9a-f]{16}")
 _BUCKETS = range(16)
 _COLUMNS = (
@@ -55,19 +55,19 @@ class SamePage:
     """How many of the fingerprints' 64 bits differ; None if a text is too short."""
 
 
-def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
+def entry_name(url: str, likeness: Likeness | None) -> bytes | None:
     """Return the name of a page's entry, or None if its body's hash is unknown."""
     prefix = _body_prefix(url, likeness)
-    return None if prefix is None else prefix + url_key(url)[:_PART]
+    return None if prefix is None else prefix + url_key(url)[:_PART_BYTES]
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
     """Return the mutation that writes a page's entry, or empty if there is none."""
-    name = entry_of(url, likeness)
+    name = entry_name(url, likeness)
     if name is None or likeness is None:
         return []
-    scheme, _, rest = url.partition("://")
-    path = rest[len(host_of(url.encode()).decode()) :]
+    scheme, _, host_and_path = url.partition("://")
+    path = host_and_path[len(host_of(url.encode()).decode()) :]
     value = f"{fingerprint_of(likeness.text) or '-'} {scheme} {path}".encode()
     return [put_record(name, {_PAGE: value}, at_ms)]
 
@@ -77,18 +77,18 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
-    return [put_record(prefix + bytes(_PART), {_PAGE: url_key(url)[:_PART]}, at_ms)]
+    return [put_record(prefix + bytes(_PART_BYTES), {_PAGE: url_key(url)[:_PART_BYTES]}, at_ms)]
 
 
-def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
+def stored_entries(url: str, row: Row) -> list[tuple[bytes, int]]:
     """Return the names of a node's entries, each with the timestamp to delete it at."""
-    likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
-    name = entry_of(url, likeness)
+    likeness, cell = stored_likeness(row), row.get(nodes.LIKENESS)
+    name = entry_name(url, likeness)
     if name is None or cell is None:
         return []
     # If another page stored the same body later, that page is now the original. Its record is newer
     # than the second delete, so it is kept.
-    return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
+    return [(name, cell.at_ms), (name[:-_PART_BYTES] + bytes(_PART_BYTES), cell.at_ms)]
 
 
 class SameContent:
@@ -114,7 +114,7 @@ class SameContent:
         if readable := [entry for entry in entries if self.serves(entry[0])]:
             self._registry.delete_many(readable)
 
-    def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
+    def originals(self, stored_likeness: Mapping[str, Likeness]) -> dict[str, str]:
         """
         For each normalized URL, return another page on the host with the same body.
 
@@ -122,18 +122,19 @@ class SameContent:
         The returned pages may have another body by now.
         """
         prefixes = {
-            url: _body_prefix(url, page_likeness) for url, page_likeness in likeness_of.items()
+            url: _body_prefix(url, page_likeness) for url, page_likeness in stored_likeness.items()
         }
         original_names = {
-            url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)
+            url: p + bytes(_PART_BYTES) for url, p in prefixes.items() if p and self.serves(p)
         }
         if not original_names:
             return {}
         original_rows = self._registry.get_many(sorted(set(original_names.values())))
         entries = {
-            url: name[:-_PART] + original_rows[name][_PAGE].value
+            url: name[:-_PART_BYTES] + original_rows[name][_PAGE].value
             for url, name in original_names.items()
-            if name in original_rows and original_rows[name][_PAGE].value != url_key(url)[:_PART]
+            if name in original_rows
+            and original_rows[name][_PAGE].value != url_key(url)[:_PART_BYTES]
         }
         rows = self._registry.get_many(sorted(set(entries.values()))) if entries else {}
         return {
@@ -162,7 +163,7 @@ class SameContent:
         if within is not None and not 0 <= within <= MAX_DISTANCE:
             raise BadInput(f"distance {within}: must be 0 to {MAX_DISTANCE}")
         canonical, row = self._nodes.resolve(normalize(url), _COLUMNS)
-        likeness, after = likeness_of(row), _read_cursor(cursor)
+        likeness, after = stored_likeness(row), _read_cursor(cursor)
         if not self._is_shown(row, canonical) or likeness is None:
             return ListPage([])
         pages: list[SamePage] = []
@@ -191,15 +192,17 @@ class SameContent:
                 continue
             start = after if after.startswith(prefix) else b""
             with closing(self._registry.walk(prefix, start_after=start)) as rows:
-                yield from (entry for entry in rows if entry[0][-_PART:] != bytes(_PART))
+                yield from (
+                    entry for entry in rows if entry[0][-_PART_BYTES:] != bytes(_PART_BYTES)
+                )
 
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
+        own_entry, own_fingerprint = entry_name(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:
-            is_same = own_entry is not None and name[:-_PART] == own_entry[:-_PART]
+            is_same = own_entry is not None and name[:-_PART_BYTES] == own_entry[:-_PART_BYTES]
             bits = distance(own_fingerprint, row[_PAGE].value[:16].decode("latin-1"))
             is_near = within is not None and bits is not None and bits <= within
             if (is_same or is_near) and name != own_entry:
@@ -207,7 +210,7 @@ class SameContent:
         rows = self._nodes.read(urls, _COLUMNS) if urls else {}
         pages = []
         for other_url, row in rows.items():
-            other_likeness = likeness_of(row)
+            other_likeness = stored_likeness(row)
             if other_likeness is None or not self._is_shown(row, other_url):
                 continue
             is_same = bool(likeness.body) and other_likeness.body == likeness.body
@@ -223,7 +226,7 @@ class SameContent:
 
 
 def _host_hash(url: str) -> bytes:
-    return sha256(host_of(url.encode())).digest()[:_PART]
+    return sha256(host_of(url.encode())).digest()[:_PART_BYTES]
 
 
 def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
@@ -234,7 +237,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _entry_url(row: Row, neighbor: str) -> str:
-    """The URL has the same host as `neighbor`."""
+    """Return the URL of an entry, which is on the same host as `neighbor`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(neighbor.encode()).decode()}{path}"
 

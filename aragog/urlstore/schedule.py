@@ -16,7 +16,7 @@ from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.watchers import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
-from aragog.urlstore.writing.next_due import state_of
+from aragog.urlstore.writing.next_due import read_state
 from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Row
@@ -76,10 +76,10 @@ class Schedule:
         self._clock.record_deletion(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
+        return read_state(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """A domain without a stored budget gets an empty one."""
+        """Return the domains' budgets; empty for a domain without a stored budget."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
@@ -103,7 +103,7 @@ class Schedule:
             TakenDown: the URL was taken down.
         """
         canonical, row = self._set_watch(url, owner, at_ms, active=True)
-        state = state_of(row)
+        state = read_state(row)
         if state and state.due_at_ms is not None and not text(row, nodes.DUE):
             now_ms = self._clock.now_ms()
             self._due.schedule(canonical, max(state.due_at_ms, now_ms), now_ms)

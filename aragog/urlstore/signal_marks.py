@@ -52,7 +52,7 @@ class PageMark(NamedTuple):
         return self.read_at_ms > compared_at_ms
 
 
-def is_news(
+def is_new_report(
     entry: ReportedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
@@ -70,7 +70,7 @@ def is_news(
     return entry.start_ms > before.reported_ms and entry.end_ms > compared_at_ms
 
 
-def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
+def has_mostly_response_dates(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
     """Return True if most dates in a file are just the time of the response."""
     stamp_count = sum(
         1

@@ -19,7 +19,7 @@ def signal_lines(
     settings: RefreshSettings,
     now_ms: int,
 ) -> Iterator[tuple[str, str]]:
-    """Return (name, text) pairs: the host's reports about the page, and the trust in them."""
+    """Yield (name, text) pairs: the host's reports about the page, and the trust in them."""
     if not settings.signals:
         yield "signals of change", "off (refresh.signals)"
         return

@@ -45,8 +45,8 @@ def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
 
 def read_belief(a: float, b_s: float, elapsed_s: float, signal_count: float) -> tuple[float, float]:
     """Return the belief after a read with that many signals, `elapsed_s` after the last read."""
-    fade = max(_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-    return a * fade + signal_count, b_s * fade + max(elapsed_s, 0.0)
+    decay = max(_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
+    return a * decay + signal_count, b_s * decay + max(elapsed_s, 0.0)
 
 
 def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:

@@ -35,7 +35,7 @@ MAX_FETCHES = 200.0
 MIN_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
 PROVEN_WEIGHT = 3.0
-"""With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
+"""With this much evidence (`HostTrust.evidence_weight`), a host is judged by it alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
 """Maximum number of refreshes that reading a file may cause while its host is unproven."""
@@ -84,7 +84,7 @@ class HostTrust(NamedTuple):
     """The keys of the feeds that pages of the host link to, at most `MAX_FEEDS`."""
 
     @property
-    def room(self) -> float:
+    def evidence_weight(self) -> float:
         """
         The weight of the evidence: the number of fetches for which the pages' rates predicted no
         change.
@@ -93,7 +93,7 @@ class HostTrust(NamedTuple):
 
     @property
     def is_proven(self) -> bool:
-        return self.room >= PROVEN_WEIGHT
+        return self.evidence_weight >= PROVEN_WEIGHT
 
     @property
     def precision(self) -> float:
@@ -101,7 +101,7 @@ class HostTrust(NamedTuple):
         share = self.expected / self.checked if self.checked else 0.0
         deviation = math.sqrt(self.expected * (1 - share))
         excess = max(self.changed - self.expected - _DEVIATIONS * deviation, 0.0)
-        return min((excess + _PRIOR_TRUE) / (self.room + _PRIOR_CHECKED), 1.0)
+        return min((excess + _PRIOR_TRUE) / (self.evidence_weight + _PRIOR_CHECKED), 1.0)
 
     @property
     def belief(self) -> float:

@@ -174,7 +174,7 @@ class ItemReading:
         return newest[1:] if newest else ({}, [])
 
     def _cache_pages(self, urls: Sequence[str], kind: str) -> None:
-        """Small batches limit memory."""
+        """Read the pages that are not cached yet, in small batches to limit memory."""
         uncached = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
         for start in range(0, len(uncached), BATCH_SIZE):
             batch = uncached[start : start + BATCH_SIZE]

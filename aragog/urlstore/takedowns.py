@@ -79,7 +79,7 @@ class Takedowns:
         """
         normalized = normalize(url)
         canonical = self.nodes.resolve_taken_down(normalized)
-        is_same_host = canonical != normalized and nodes.on_one_host(normalized, canonical)
+        is_same_host = canonical != normalized and nodes.have_same_host(normalized, canonical)
         if not is_same_host or self.trust.shared_record(normalized):
             return (normalized,)
         return (normalized, canonical)

@@ -32,10 +32,10 @@ def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
     """Return the URLs whose pages a reader may use. Takes one read in total."""
     distinct = list(dict.fromkeys(urls))
-    found = store.get_many(distinct, ()) if distinct else []
+    records = store.get_many(distinct, ()) if distinct else []
     return {
         url
-        for url, record in zip(distinct, found, strict=True)
+        for url, record in zip(distinct, records, strict=True)
         if is_allowed(record.facts if record else _NO_STATEMENTS, purpose)
     }
 
@@ -52,7 +52,7 @@ def usable_changes(
     if purpose is None:
         return changes
     usable = usable_urls(store, (change.url for change in changes), purpose)
-    return [each if each.url in usable else replace(each, fields={}) for each in changes]
+    return [change if change.url in usable else replace(change, fields={}) for change in changes]
 
 
 def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:

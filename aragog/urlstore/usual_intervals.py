@@ -64,7 +64,9 @@ def usual_s(name: str, settings: RefreshSettings) -> float:
     return usual_s(page_type, settings) if field else USUAL_S["page"]
 
 
-def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
+def usual_page_interval_s(
+    present: Container[str], page_type: str, settings: RefreshSettings
+) -> float:
     """Return the usual interval of the page's type or, if shorter, of its fastest field."""
     prefix = page_type + "."
     candidates = (*_FIELDS_BY_TYPE.get(page_type, ()), *settings.intervals)

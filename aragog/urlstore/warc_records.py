@@ -169,9 +169,9 @@ def read_record(data: bytes) -> WarcBlock:
     Raises:
         CorruptContent: the bytes are not a record.
     """
-    fields, at = _read_fields(data)
+    fields, offset = _read_fields(data)
     length = _length_of(fields)
-    block = data[at : at + length]
+    block = data[offset : offset + length]
     if len(block) != length:
         raise CorruptContent(fields.get("warc-target-uri", ""), "its record is truncated")
     if not fields.get("content-type", "").startswith("application/http"):
@@ -190,12 +190,12 @@ def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
     Raises:
         CorruptContent: the bytes do not start with a record's fields.
     """
-    fields, at = _read_fields(data)
+    fields, offset = _read_fields(data)
     head = b""
     if fields.get("content-type", "").startswith("application/http"):
-        end = data.find(_END, at)
-        head = data[at : end if end >= 0 else len(data)]
-    return WarcBlock(fields, head, b""), at + _length_of(fields) + len(RECORD_END)
+        end = data.find(_END, offset)
+        head = data[offset : end if end >= 0 else len(data)]
+    return WarcBlock(fields, head, b""), offset + _length_of(fields) + len(RECORD_END)
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
@@ -231,22 +231,24 @@ def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture
 
 
 def _capture(
-    fields: tuple[str, str, str, str | None, str | None], head: bytes, place: tuple[int, int, str]
+    fields: tuple[str, str, str, str | None, str | None],
+    head: bytes,
+    location: tuple[int, int, str],
 ) -> Capture:
     kind, url, date, digest, mime = fields
     status = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
     if kind == "revisit":
         mime = "warc/revisit"
     elif head:
-        named = _CONTENT_TYPE.search(head)
-        mime = named[1].decode("latin-1").strip() if named else None
+        declared = _CONTENT_TYPE.search(head)
+        mime = declared[1].decode("latin-1").strip() if declared else None
     return Capture(
         url,
         date,
         _media_type(mime) if mime else None,
         status[1] if len(status) > 1 else None,
         digest,
-        *place,
+        *location,
     )
 
 
@@ -324,7 +326,7 @@ def iso_date(at_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """Cached, because many pages are fetched within one second."""
+    """Return a second as a WARC-Date. Cached, because many pages are fetched in one second."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -352,10 +354,10 @@ def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
 def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
-    named = _without_controls(page.meta.get("content_type") or "")
+    declared = _without_controls(page.meta.get("content_type") or "")
     # `application/http` would mean that the block starts with HTTP headers.
-    is_odd = not named or named.startswith("application/http")
-    return [("Content-Type", "application/octet-stream" if is_odd else named)]
+    is_odd = not declared or declared.startswith("application/http")
+    return [("Content-Type", "application/octet-stream" if is_odd else declared)]
 
 
 def _without_controls(text: str) -> str:

@@ -68,7 +68,7 @@ class Watches:
     def all(self, canonical: str) -> list[Watch]:
         """Return all watches of the page, including those that ended."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, WATCH)) as edges:
-            return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
+            return [_to_watch(edge) for edge in edges if _ACTIVE in edge.properties]
 
     def move(
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
@@ -86,11 +86,15 @@ class Watches:
         ]
         if active:
             # Date the new watch after the end of the old one, so that it can move back here later.
-            moved = [watch._replace(at_ms=watch.at_ms + 2) for watch in active]
-            self._zen.mutate([row for watch in moved for row in self._edge(canonical, watch)])
+            moved_watches = [watch._replace(at_ms=watch.at_ms + 2) for watch in active]
+            self._zen.mutate(
+                [row for watch in moved_watches for row in self._edge(canonical, watch)]
+            )
             self._update_summary(canonical, now_ms)
-            ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in active]
-            self._zen.mutate([row for watch in ended for row in self._edge(source, watch)])
+            ended_watches = [
+                watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in active
+            ]
+            self._zen.mutate([row for watch in ended_watches for row in self._edge(source, watch)])
             self._update_summary(source, now_ms)
         return bool(active)
 
@@ -116,7 +120,7 @@ class Watches:
         )
 
 
-def _watch_of(edge: Edge) -> Watch:
+def _to_watch(edge: Edge) -> Watch:
     values = edge.properties
     return Watch(
         values[_OWNER].decode(), values[_AS].decode(), values[_ACTIVE] == WATCHED, edge.at_ms

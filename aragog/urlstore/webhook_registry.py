@@ -41,8 +41,8 @@ class Webhook:
     """Deliver fields only of pages whose sites do not refuse this use; None for all pages."""
 
     def __repr__(self) -> str:
-        which = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
-        return f"Webhook({self.name}, {self.url}, {which})"
+        filters = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
+        return f"Webhook({self.name}, {self.url}, {filters})"
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
@@ -77,7 +77,7 @@ class WebhookRegistry:
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Return False if the name is unknown."""
+        """Remove a webhook. Returns False if the name is unknown."""
         row = _PREFIX + name.encode()
         rows = self._registry.get(row)
         if rows:
@@ -86,12 +86,12 @@ class WebhookRegistry:
 
     def get(self, name: str) -> Webhook | None:
         row = self._registry.get(_PREFIX + name.encode())
-        return _webhook(row) if _WEBHOOK in row else None
+        return _read_webhook(row) if _WEBHOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
         for _, row in self._registry.beginning_with(_PREFIX):
             if _WEBHOOK in row and _CURSOR in row:
-                yield _webhook(row), row[_CURSOR].value.decode()
+                yield _read_webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
         """Advance the cursor. Returns False if another process has already advanced it."""
@@ -99,7 +99,7 @@ class WebhookRegistry:
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 
 
-def _webhook(row: Row) -> Webhook:
+def _read_webhook(row: Row) -> Webhook:
     try:
         return Webhook(**known_fields(Webhook, orjson.loads(row[_WEBHOOK].value)))
     except (ValueError, TypeError) as error:

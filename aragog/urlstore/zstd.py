@@ -27,7 +27,7 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
-    """Deterministic for the same options."""
+    """Compress data. Deterministic for the same options."""
     compressor = _codecs.compressors.get((level, checksum))
     if compressor is None:
         compressor = _codecs.compressors[level, checksum] = zstandard.ZstdCompressor(
@@ -53,25 +53,25 @@ def without_checksum(frame: bytes) -> bytes:
     return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
 
 
-def end_of_frame(data: bytes, at: int) -> int:
+def end_of_frame(data: bytes, position: int) -> int:
     """
-    Return the end of the frame at `at`, computed from its block lengths.
+    Return the end of the frame at `position`, computed from its block lengths.
 
     See RFC 8878, section 3.1.1. If the last block is truncated, the result exceeds the data.
 
     Raises:
         IndexError: the data ends before the frame's last block starts.
     """
-    descriptor = data[at + 4]
+    descriptor = data[position + 4]
     single_segment = descriptor >> 5 & 1
     size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]
-    at += 5 + (1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
+    position += 5 + (1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
     while True:
-        header = data[at] | data[at + 1] << 8 | data[at + 2] << 16
+        header = data[position] | data[position + 1] << 8 | data[position + 2] << 16
         kind, length = header >> 1 & 3, header >> 3
-        at += 3 + (1 if kind == 1 else length)
+        position += 3 + (1 if kind == 1 else length)
         if header & 1:
-            return at + (4 if descriptor & _HAS_CHECKSUM else 0)
+            return position + (4 if descriptor & _HAS_CHECKSUM else 0)
 
 
 def is_checked(frame: bytes) -> bool:

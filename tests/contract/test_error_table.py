@@ -5,26 +5,31 @@ import typing
 
 import pytest
 
-from aragog.api.error_table import KINDS
+from aragog.api.error_table import ERROR_KINDS
 from aragog.api.operations.scopes import LacksScope
-from aragog.api.operations.table import OPERATIONS, choices
-from aragog.api.problems import Overloaded, Problem, problem_of, unknown_url
+from aragog.api.operations.table import OPERATIONS, operations_by_route
+from aragog.api.problems import Overloaded, Problem, to_problem, unknown_url
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.errors import POSITIONS, Missing, too_late, wire_exception
+from aragog.api.server.thrift.errors import (
+    THROWS_POSITIONS,
+    Missing,
+    deadline_exceeded,
+    wire_exception,
+)
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import ALL
 from tests.unit.test_errors import EXAMPLES
 
-ROWS = {kind.code: kind for kind in KINDS}
+ROWS = {kind.code: kind for kind in ERROR_KINDS}
 PAIRS = {
     "not_found": (unknown_url(), wire_exception(Missing())),
-    "late": (problem_of(TimeoutError()), too_late()),
-    "busy": (problem_of(Overloaded()), wire_exception(problem_of(Overloaded()))),
+    "late": (to_problem(TimeoutError()), deadline_exceeded()),
+    "busy": (to_problem(Overloaded()), wire_exception(to_problem(Overloaded()))),
     "too_many": (TokenRateExceeded(2.0), wire_exception(TokenRateExceeded(2.0))),
     "unauthenticated": (Problem(401, "no token"), wire_exception(Problem(401, "no token"))),
-    "forbidden": (problem_of(LacksScope("write")), wire_exception(LacksScope("write"))),
-    "internal": (problem_of(KeyError()), wire_exception(KeyError())),
+    "forbidden": (to_problem(LacksScope("write")), wire_exception(LacksScope("write"))),
+    "internal": (to_problem(KeyError()), wire_exception(KeyError())),
 }
 """Errors of the servers themselves, as HTTP and Thrift send them."""
 SERVICES = ("UrlStore", "Fetcher", "PinLater", "Zen")
@@ -34,7 +39,10 @@ def assert_row(code, problem, raised):
     row = ROWS[code]
     assert problem.as_dict()["code"] == raised.error.code == code
     assert problem.status == row.status
-    assert (type(raised.error).__name__, raised.field) == (row.exception, POSITIONS[row.exception])
+    assert (type(raised.error).__name__, raised.field) == (
+        row.exception,
+        THROWS_POSITIONS[row.exception],
+    )
 
 
 @pytest.mark.parametrize("code", PAIRS)
@@ -46,7 +54,7 @@ def test_server_error_has_one_row_for_http_and_thrift(code):
 def test_every_error_has_one_row_for_http_and_thrift(cls):
     error = cls(*EXAMPLES[cls])
     assert isinstance(error, ALL)
-    problem, raised = problem_of(error), wire_exception(error)
+    problem, raised = to_problem(error), wire_exception(error)
 
     assert_row(problem.as_dict()["code"], problem, raised)
     assert raised.error.message == problem.detail == str(error)
@@ -54,9 +62,9 @@ def test_every_error_has_one_row_for_http_and_thrift(cls):
 
 
 def test_every_row_is_used():
-    reached = {problem_of(cls(*EXAMPLES[cls])).as_dict()["code"] for cls in EXAMPLES}
+    reached = {to_problem(cls(*EXAMPLES[cls])).as_dict()["code"] for cls in EXAMPLES}
 
-    assert reached | set(PAIRS) == {kind.code for kind in KINDS if kind.exception}
+    assert reached | set(PAIRS) == {kind.code for kind in ERROR_KINDS if kind.exception}
 
 
 def test_table_has_exactly_the_exceptions_of_the_contract():
@@ -65,11 +73,11 @@ def test_table_has_exactly_the_exceptions_of_the_contract():
         for name, kind in vars(idl).items()
         if isinstance(kind, type) and issubclass(kind, idl.BadInput.__mro__[1])
     }
-    named = {kind.exception for kind in KINDS if kind.exception}
+    named = {kind.exception for kind in ERROR_KINDS if kind.exception}
 
     assert (
         named
-        == set(POSITIONS)
+        == set(THROWS_POSITIONS)
         == {name for name in exceptions if hasattr(getattr(idl, name)(), "code")}
     )
 
@@ -78,9 +86,9 @@ def test_openapi_document_has_exactly_the_statuses_and_codes():
     statuses = {name.removeprefix("Problem") for name in DOCUMENT["components"]["responses"]}
     problem = DOCUMENT["components"]["schemas"]["Problem"]["properties"]
 
-    assert statuses == {str(kind.status) for kind in KINDS}
+    assert statuses == {str(kind.status) for kind in ERROR_KINDS}
     assert problem["code"]["enum"] == list(ROWS)
-    for kind in KINDS:
+    for kind in ERROR_KINDS:
         text = DOCUMENT["components"]["responses"][f"Problem{kind.status}"]["description"]
         assert f"`{kind.code}`: {kind.meaning}" in text
 
@@ -91,7 +99,7 @@ def test_exception_has_the_same_field_number_in_every_call(service):
         result = getattr(getattr(idl, service), f"{name}_result")
         for place, entry in result.thrift_spec.items():
             if place:
-                assert POSITIONS[entry[2].__name__] == place, (name, entry)
+                assert THROWS_POSITIONS[entry[2].__name__] == place, (name, entry)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -102,7 +110,7 @@ def test_http_and_thrift_documents_agree_on_every_operation(name):
     raised = {entry[2].__name__ for place, entry in spec.items() if place}
     route = operation.http
     responses = DOCUMENT["paths"][route.path][route.method.lower()]["responses"]
-    shares_its_route = len(choices()[route.path, route.method]) > 1
+    shares_its_route = len(operations_by_route()[route.path, route.method]) > 1
     is_optional = types.NoneType in typing.get_args(operation.response_type)
 
     assert {

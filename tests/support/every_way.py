@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from aragog.api.operations.batch_progress import BatchProgress, DomainProgress
-from aragog.api.operations.graph import id_of
+from aragog.api.operations.graph import parse_node_id
 from aragog.api.operations.graphs import ApplicationGraphs
 from aragog.api.operations.jobs import Jobs
 from aragog.api.operations.operation import Parts
@@ -142,13 +142,13 @@ def graphs():
     clock = ManualClock(NOW_MS)
     opened = ApplicationGraphs({"pins": schema}, lambda _: MemoryTables(clock), clock)
     pins = opened["pins"]
-    pins.put_node(id_of("ada", "pins"), {"user.email": b"a@x.example", "raw": b"\xff"})
-    pins.put_node(id_of("lamp", "pins"), {"pin.site": b"shop"})
+    pins.put_node(parse_node_id("ada", "pins"), {"user.email": b"a@x.example", "raw": b"\xff"})
+    pins.put_node(parse_node_id("lamp", "pins"), {"pin.site": b"shop"})
     for n, other in enumerate(("lamp", "desk", "a" * 32)):
-        ends = id_of("ada", "pins"), id_of(other, "pins")
+        ends = parse_node_id("ada", "pins"), parse_node_id(other, "pins")
         pins.put_edge(ends[0], 16, ends[1], score=n - 1, properties={"w": b"\xfe"})
     for n, order in enumerate((b"anna", b"an\xff", b"an\0", b"berta", b"")):
-        ends = id_of("ada", "pins"), id_of(f"contact {n}", "pins")
+        ends = parse_node_id("ada", "pins"), parse_node_id(f"contact {n}", "pins")
         pins.put_edge(*ends[:1], 18, ends[1], score=n // 4, order=order)
     return opened
 

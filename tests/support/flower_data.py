@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     redis_client,
     robots_cache,
 )
@@ -78,7 +78,7 @@ def _pages(settings: Settings) -> None:
 
 
 def _limits(settings: Settings) -> None:
-    limits = limiter(settings, overrides_of(settings))
+    limits = limiter(settings, connect_overrides(settings))
     for domain, count in (("shop.example", 900), ("news.example", 400), (f"{LONG}", 100)):
         entry = LineEntry(limits.key_for(f"http://{domain}/"), 5, b"{}")
         lines_of(settings).park([entry] * count)

@@ -32,7 +32,7 @@ def starter(address: str, folder: Path) -> Start:
     def started(
         *arguments: str, qps: float = 100, servers_after_s: float = 10.0, **variables: str
     ) -> subprocess.Popen[str]:
-        code = f"from aragog.cli import main, run; run.SERVERS_AFTER_S = {servers_after_s}; main()"
+        code = f"from aragog.cli import main, run; run.SERVER_START_DELAY_S = {servers_after_s}; main()"
         return subprocess.Popen(
             [sys.executable, "-c", code, "run", "urls.txt", "--stop", *arguments],
             cwd=folder, env=environ | {"ARAGOG_POLITENESS__QPS": str(qps)} | variables, process_group=0,

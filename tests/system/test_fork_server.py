@@ -86,7 +86,7 @@ def test_killed_child_is_restarted_and_leaves_no_zombies(supervisor):
     cleaned = []
     child = start(supervisor, "parent", after_kill=lambda pid: cleaned.append(pid) or ["true"])
     pid = child.process.pid
-    members = wait_until(lambda: len(pids := leftovers._members(pid)) > 1 and pids)
+    members = wait_until(lambda: len(pids := leftovers._group_members(pid)) > 1 and pids)
 
     os.kill(pid, signal.SIGKILL)
 

@@ -15,7 +15,7 @@ from aragog.settings import Settings, StoreSettings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import leftovers
 from aragog.standalone.running_system import is_ready
-from aragog.standalone.supervisor import CHILDREN, Child, Supervisor
+from aragog.standalone.supervisor import CHILDREN_FILE, Child, Supervisor
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -41,7 +41,7 @@ def restarted(supervisor, child):
 
 
 def noted(supervisor):
-    path = supervisor._run_dir / CHILDREN
+    path = supervisor._run_dir / CHILDREN_FILE
     return {pid for pid, _ in leftovers._read_list(path)}
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from aragog.bootstrap.redis_services import overrides_of
+from aragog.bootstrap.redis_services import connect_overrides
 from aragog.client import Aragog
 from pinlater.admin import Admin
 from tests.support.origin import Origin, page
@@ -39,7 +39,7 @@ def test_raised_rate_applies_to_waiting_urls(system, punctual_origin):
     with Aragog(system.settings) as client:
         client.enqueue([f"http://www.busy.test/{n}" for n in range(120)])
         wait_until(lambda: len(paths(punctual_origin)) >= 6)
-        overrides_of(system.settings).live.set_qps("busy.test", 20.0, who="test")
+        connect_overrides(system.settings).live.set_qps("busy.test", 20.0, who="test")
         system.finish(client)
 
     arrived_ms = [at for at, _, _ in punctual_origin.arrivals()]
@@ -54,7 +54,7 @@ def test_urgent_url_skips_the_backlog_of_its_domain(system, punctual_origin):
         wait_until(lambda: len(paths(punctual_origin)) >= 4)
         client.enqueue(["http://www.busy.test/urgent"], priority=2)
         wait_until(lambda: "/urgent" in paths(punctual_origin))
-        overrides_of(system.settings).live.set_qps("busy.test", 100.0, who="test")
+        connect_overrides(system.settings).live.set_qps("busy.test", 100.0, who="test")
         system.finish(client)
 
     # `bench.urgency` measures how fast it skips them; at the middle, half a minute has passed.
@@ -95,7 +95,7 @@ def test_urgent_url_is_requested_while_its_site_hangs_on_others():
             wait_until(lambda: any(request.path == "/urgent" for request in origin.seen))
             unanswered = len(origin.seen)
             answers.set()
-            overrides_of(system.settings).live.set_qps("busy.test", 100.0, who="test")
+            connect_overrides(system.settings).live.set_qps("busy.test", 100.0, who="test")
             system.finish(client)
 
     assert unanswered < len(origin.seen)

@@ -50,7 +50,7 @@ DEFAULT_SETTINGS = {
     "log_level": 0,
 }
 COMMIT_INTERVAL_S = 3600.0
-"""How often an unchanged position is committed again, because Kafka deletes it after a week."""
+"""How often an unchanged position is committed again: Kafka deletes an old one after a week."""
 _POLL_TIMEOUT_S = 0.5
 
 
@@ -99,13 +99,19 @@ class ChangeTopic:
         from confluent_kafka import Consumer, KafkaException, Producer  # noqa: PLC0415 - an extra
 
         self._address = address
-        group = {"group.id": address.name or f"aragog-changes-{address.topic}"}
-        common = {**DEFAULT_SETTINGS, "error_cb": self._on_error}
+        group_settings = {"group.id": address.name or f"aragog-changes-{address.topic}"}
+        common_settings = {**DEFAULT_SETTINGS, "error_cb": self._on_error}
         try:
-            self._producer: Producer = Producer(address.settings(REQUIRED_SETTINGS, common))
+            self._producer: Producer = Producer(
+                address.settings(REQUIRED_SETTINGS, common_settings)
+            )
             # This consumer joins no group: it only reads and writes one committed offset.
-            self._positions: Consumer = Consumer(
-                _consumer_settings(address.settings({**group, "enable.auto.commit": False}, common))
+            self._position_consumer: Consumer = Consumer(
+                _consumer_settings(
+                    address.settings(
+                        {**group_settings, "enable.auto.commit": False}, common_settings
+                    )
+                )
             )
         except KafkaException as error:
             raise ConfigError(f"{address}: {error_reason(error.args[0])}") from error
@@ -126,7 +132,7 @@ class ChangeTopic:
         try:
             partitions = [TopicPartition(self._address.topic, 0)]
             (committed,) = retry_without_coordinator(
-                lambda: self._positions.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
+                lambda: self._position_consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
             )
         except KafkaException as error:
             raise self._unavailable(error) from error
@@ -161,18 +167,18 @@ class ChangeTopic:
         """Close the connections; the next process resends unacknowledged changes."""
         self._producer.purge()
         self._producer.flush(1)
-        self._positions.close()
+        self._position_consumer.close()
 
     def _produce(self, change: dict[str, Any], refused: list[KafkaError]) -> None:
         from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
 
-        def delivered(error: KafkaError | None, _record: Any) -> None:
+        def on_delivered(error: KafkaError | None, _record: Any) -> None:
             if error is not None:
                 refused.append(error)
 
         produce = partial(
             self._producer.produce, self._address.topic, key=change["url"].encode(),
-            on_delivery=delivered,
+            on_delivery=on_delivered,
         )  # fmt: skip
         value = record_json(change)
         while True:
@@ -196,7 +202,7 @@ class ChangeTopic:
         position = TopicPartition(self._address.topic, 0, 0, cursor)
         try:
             (committed,) = retry_without_coordinator(
-                lambda: self._positions.commit(offsets=[position], asynchronous=False)
+                lambda: self._position_consumer.commit(offsets=[position], asynchronous=False)
             )
         except KafkaException as error:
             raise self._unavailable(error) from error

@@ -24,7 +24,7 @@ RESPONSE_TIMEOUT_S = 20.0
 _RETRY_DELAY_S = 0.2
 _SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
-_FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
+_ADDRESS_FORMAT = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TopicAddress:
         """
         match = _ADDRESS.fullmatch(text)
         if match is None:
-            raise BadInput(f"{text[:200]!r} is not the address of a topic; use {_FORM}")
+            raise BadInput(f"{text[:200]!r} is not the address of a topic; use {_ADDRESS_FORMAT}")
         servers, topic, query = match.groups(default="")
         options = dict(parse_qsl(query, keep_blank_values=True))
         if unknown := options.keys() - {"config", "name"}:
@@ -70,14 +70,14 @@ class TopicAddress:
             ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of
                 `required`.
         """
-        file_settings = _read(Path(self.config), required) if self.config else {}
+        file_settings = _read_settings(Path(self.config), required) if self.config else {}
         return {**defaults, **file_settings, "bootstrap.servers": self.servers, **required}
 
     def __str__(self) -> str:
         return f"{self.topic} on {self.servers}"
 
 
-def _read(file: Path, required: Collection[str]) -> dict[str, str]:
+def _read_settings(file: Path, required: Collection[str]) -> dict[str, str]:
     """Read librdkafka settings, one `key=value` per line, as Kafka's tools do."""
     try:
         lines = file.read_text().splitlines()

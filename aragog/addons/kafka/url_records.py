@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from aragog.api.json_values import refuse_unknown, request_of
+from aragog.api.json_values import build_request, check_known_names
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.options import option_fields
 from aragog.errors import BadInput
@@ -64,8 +64,8 @@ def _url_from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> 
     options = {name: value for name, value in members.items() if name != "url"}
     if not options:
         return TopicUrl(url, defaults)
-    refuse_unknown(options, _OPTIONS, "is not an enqueue option")
-    parsed = request_of(EnqueueArguments, options)
+    check_known_names(options, _OPTIONS, "is not an enqueue option")
+    parsed = build_request(EnqueueArguments, options)
     option_values = {
         f.name: getattr(parsed, f.name)
         for f in option_fields(EnqueueArguments)

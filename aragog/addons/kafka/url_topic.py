@@ -44,7 +44,9 @@ DEFAULT_SETTINGS = {
     "log_level": 0,
 }
 # A full crawl refuses all other URLs; report this only once.
-_REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
+_REPORTED_STATUSES = frozenset(
+    {EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE}
+)
 _POLL_TIMEOUT_S = 0.2
 _RETRY_DELAY_S = 1.0
 
@@ -78,7 +80,7 @@ class UrlTopic:
         self._problem = ""
         self._pending: list[Message] = []
         """Records kept until URLs are accepted again; meanwhile the partitions are paused."""
-        self._retry_s = 0.0
+        self._retry_at_s = 0.0
         self._ended: set[int] = set()
         self.counts: Counter[EnqueueStatus] = Counter()
         required = {**REQUIRED_SETTINGS, "group.id": address.name or "aragog"}
@@ -123,9 +125,9 @@ class UrlTopic:
         self._consumer.close()
 
     def _read(self) -> list[Message]:
-        return self._records(self._consumer.consume(BATCH_SIZE, _POLL_TIMEOUT_S))
+        return self._valid_records(self._consumer.consume(BATCH_SIZE, _POLL_TIMEOUT_S))
 
-    def _records(self, messages: Sequence[Message]) -> list[Message]:
+    def _valid_records(self, messages: Sequence[Message]) -> list[Message]:
         from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
 
         records = []
@@ -158,7 +160,7 @@ class UrlTopic:
         try:
             self._enqueue(messages)
         except TRANSIENT as error:
-            self._wait(error)
+            self._delay_retry(error)
             return False
         self._commit(messages)
         return True
@@ -169,17 +171,17 @@ class UrlTopic:
         try:
             count = self._client.in_flight()
         except TRANSIENT as error:
-            self._wait(error)
+            self._delay_retry(error)
             return True
         if count <= self._max_in_flight:
             return False
         self._report_once("in flight", f"waiting: {count:,} URLs are in flight")
-        self._retry_s = time.monotonic() + _RETRY_DELAY_S
+        self._retry_at_s = time.monotonic() + _RETRY_DELAY_S
         return True
 
-    def _wait(self, error: Exception) -> None:
+    def _delay_retry(self, error: Exception) -> None:
         wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_DELAY_S
-        self._retry_s = time.monotonic() + max(wait_s, _POLL_TIMEOUT_S)
+        self._retry_at_s = time.monotonic() + max(wait_s, _POLL_TIMEOUT_S)
         self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
@@ -197,7 +199,7 @@ class UrlTopic:
                 continue
             counts.update(result.status for result in results)
             for record, result in zip(group, results, strict=True):
-                if result.status in _REPORTED:
+                if result.status in _REPORTED_STATUSES:
                     self._report(f"{record.source}: {result.reason}: {result.input[:200]!r}")
                 elif result.status is EnqueueStatus.OVER_BUDGET:
                     self._report_once(str(result.reason), f"{record.source}: {result.reason}")
@@ -233,11 +235,11 @@ class UrlTopic:
 
     def _wait_for_capacity(self) -> None:
         """Stay in the group, and retry the kept records after a while."""
-        records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
+        records = self._valid_records(self._consumer.consume(1, _POLL_TIMEOUT_S))
         self._pending.extend(records)  # fetched before the partitions were paused
         if not self._pending:  # the partitions were assigned to another member
             return
-        if time.monotonic() < self._retry_s or not self._process(self._pending):
+        if time.monotonic() < self._retry_at_s or not self._process(self._pending):
             return
         self._pending = []
         self._consumer.resume(self._consumer.assignment())

@@ -21,13 +21,13 @@ from aragog.runtime.environment import variable
 from aragog.runtime.extras import require
 from aragog.runtime.hosts import is_loopback
 from aragog.settings import Settings
-from aragog.settings.extractor_names import prefix_of
+from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.field_formats import FieldFormats
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-TOKEN = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_VARIABLE = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
 DEADLINE_S = 30.0
 _PORT = click.IntRange(1, 65_535)
 
@@ -53,7 +53,7 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
     formats = _formats(settings)
     if port is None:
         with connect(
-            address, token=variable(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
+            address, token=variable(TOKEN_VARIABLE), deadline_s=DEADLINE_S, field_formats=formats
         ) as client:
             asyncio.run(_serve_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
         return
@@ -99,12 +99,12 @@ def _serve_http(
         server = _server(client_for, formats, scopes)
         app = server.streamable_http_app(stateless_http=True, json_response=True)
         try:
-            listening = clients.enter_context(socket.create_server(("127.0.0.1", port)))
+            listener = clients.enter_context(socket.create_server(("127.0.0.1", port)))
         except OSError as error:
             reason = os.strerror(error.errno or 0)  # the error's own text repeats the address
             raise ConfigError(f"--port: {port} cannot be used: {reason}") from error
         note(f"MCP on http://127.0.0.1:{port}/mcp")
-        uvicorn.run(app, fd=listening.fileno(), log_level="warning", access_log=False)
+        uvicorn.run(app, fd=listener.fileno(), log_level="warning", access_log=False)
 
 
 def _address(settings: Settings) -> str:
@@ -116,5 +116,5 @@ def _address(settings: Settings) -> str:
 
 
 def _formats(settings: Settings) -> dict[str, str]:
-    extractors = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    extractors = {f"{field_prefix(name)}.*": "json" for name in settings.pipeline.extractors}
     return {**extractors, **settings.store.field_formats}

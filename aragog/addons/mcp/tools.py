@@ -18,7 +18,7 @@ import mcp_types as types
 import orjson
 from mcp.server.lowlevel import Server
 
-from aragog.api.json_values import request_of, to_json
+from aragog.api.json_values import build_request, to_json
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.options import validate_options
 from aragog.api.operations.scopes import ANY, READ
@@ -48,7 +48,7 @@ ClientFor = Callable[["ServerRequestContext[Any]"], AbstractContextManager[Clien
 
 
 def tools(scopes: Collection[str]) -> dict[str, Operation[Any, Any]]:
-    """Return the tools by name that need no scope or one of these scopes."""
+    """Return the tools that need no scope or one of these scopes, by name."""
     return {
         name: operation
         for name, operation in OPERATIONS.items()
@@ -83,7 +83,7 @@ def mcp_server(
     ) -> types.CallToolResult:
         operation = tools_by_name.get(params.name)
         if operation is None:
-            return _error(
+            return _error_result(
                 f"{params.name[:100]!r} is not a tool; use one of {', '.join(tools_by_name)}"
             )
         arguments = params.arguments or {}
@@ -130,40 +130,44 @@ def _call_tool(
     try:
         if unknown := sorted(arguments.keys() - set(names)):
             raise BadInput(f"{unknown[0][:100]}: {operation.name} takes {', '.join(names)}")
-        request = validate_options(request_of(operation.request, arguments, formats, by_name=True))
+        request = validate_options(
+            build_request(operation.request, arguments, formats, by_name=True)
+        )
         values = {name: getattr(request, name) for name in names}
         if values.get("limit_bytes", 0) is None:
             values["limit_bytes"] = MAX_CONTENT_BYTES
         with client_context as client:
             result = client.call(operation, **values)
     except ALL as error:
-        return _error(f"{type(error).__name__}: {error}")
+        return _error_result(f"{type(error).__name__}: {error}")
     except (TypeError, ValueError) as error:
-        return _error(f"BadInput: {error}")
+        return _error_result(f"BadInput: {error}")
     if result is None and operation.response_type is not type(None):
-        return _error("not found: nothing is stored for this input")
+        return _error_result("not found: nothing is stored for this input")
     if isinstance(result, ContentPart):
-        return _content(result)
+        return _content_result(result)
     plain = orjson.loads(orjson.dumps(to_json(result, formats)))
-    return _result(plain if isinstance(plain, dict) else {"result": plain})
+    return _to_result(plain if isinstance(plain, dict) else {"result": plain})
 
 
-def _content(part: ContentPart) -> types.CallToolResult:
-    kind = part.meta.get("content_type", "")
+def _content_result(part: ContentPart) -> types.CallToolResult:
+    content_type = part.meta.get("content_type", "")
     if b"\0" in part.body:
-        return _error(f"the content is not text: {part.total_bytes} bytes of {kind or 'any type'}")
+        return _error_result(
+            f"the content is not text: {part.total_bytes} bytes of {content_type or 'any type'}"
+        )
     text = part.body.decode("utf-8", "replace")
-    description = {"url": part.url, "content_type": kind, "total_bytes": part.total_bytes}
+    description = {"url": part.url, "content_type": content_type, "total_bytes": part.total_bytes}
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
         structured_content={**description, "returned_bytes": len(part.body)},
     )
 
 
-def _result(result: dict[str, Any]) -> types.CallToolResult:
+def _to_result(result: dict[str, Any]) -> types.CallToolResult:
     text = orjson.dumps(result).decode()
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
 
-def _error(text: str) -> types.CallToolResult:
+def _error_result(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)

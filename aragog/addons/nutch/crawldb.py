@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import orjson
 
-from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.transfer.json_lines import BadRecord, ReadRecord, UrlRecord
 from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
@@ -39,7 +39,7 @@ def is_csv(first_line: str) -> bool:
     return first_line.startswith(_CSV_HEADER)
 
 
-def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[ReadRecord]:
     """
     Yield the URLs of a dump, each with the line where its entry starts.
 
@@ -53,14 +53,14 @@ def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     is_csv_dump = is_csv(first.text)
     entries = _csv_entries(lines) if is_csv_dump else _text_entries(itertools.chain([first], lines))
     for number, url, values in entries:
-        if number > after and (record := _record(url, values)) is not None:
+        if number > after and (record := _to_record(url, values)) is not None:
             yield number, record
 
 
 def _csv_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
     names = ("url", "code", "status", "fetch time")
     for number, line, problem in lines:
-        row = _row(line)
+        row = _parse_row(line)
         if problem:
             yield number, "", {"problem": problem}
         elif len(row) < 9:
@@ -69,7 +69,7 @@ def _csv_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
             yield number, row[0], {**dict(zip(names, row, strict=False)), "score": row[8]}
 
 
-def _row(line: str) -> list[str]:
+def _parse_row(line: str) -> list[str]:
     try:
         return next(csv.reader([line]), [])
     except csv.Error:  # a field of more than 128 KiB
@@ -96,7 +96,7 @@ def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
         yield first_line, url, values
 
 
-def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
+def _to_record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
     if problem := values.get("problem"):
         return BadRecord(problem)
     status_text = values.get("status", "")
@@ -106,7 +106,7 @@ def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None
             None if status.startswith("db_") else BadRecord(f"has no status: {status_text!r:.100}")
         )
     try:
-        due_at_ms = _instant_ms(values.get("fetch time", ""))
+        due_at_ms = _date_to_ms(values.get("fetch time", ""))
         score = float(values.get("score", "nan"))
     except ValueError as error:
         return BadRecord(str(error))
@@ -114,7 +114,7 @@ def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None
     return UrlRecord(url=url, fields=fields, due_at_ms=due_at_ms)
 
 
-def _instant_ms(text: str) -> int:
+def _date_to_ms(text: str) -> int:
     """
     Convert `Thu Jan 01 00:00:00 UTC 2015`, as written by Java's Date, to ms.
 

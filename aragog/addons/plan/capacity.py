@@ -52,7 +52,7 @@ def plan(demand: Demand, costs: Costs) -> Plan:
     limits = [compaction_limit(load), *_domain_limits(load), *_schedule_limits(load)]
     return Plan(
         needs=(
-            *_crawl(load, cores, machines),
+            *_crawl_needs(load, cores, machines),
             *(need for server in servers for need in server.needs()),
             *api_needs(load, store.read_ms),
             *content_needs(load),
@@ -66,7 +66,7 @@ def plan(demand: Demand, costs: Costs) -> Plan:
     )
 
 
-def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Need, ...]:
+def _crawl_needs(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Need, ...]:
     demand, connections = load.demand, load.connections()
     roles = ", ".join(f"{role} {n:.1f}" for role, n in sorted(cores.items(), key=lambda i: -i[1]))
     bits_s = load.analyzed_s * demand.page_bytes * 8
@@ -137,12 +137,12 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
     """Return the load from periodic tasks. Only one task of each kind runs at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
-    limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
+    limits = [Limit("the task that refreshes robots.txt", robots, _task_remedy(robots))]
     if load.refreshes_s:
         refreshes = load.refreshes_s / load.cost("refreshes_claimed")
-        limits.append(Limit("the task that claims refreshes", refreshes, _task(refreshes)))
+        limits.append(Limit("the task that claims refreshes", refreshes, _task_remedy(refreshes)))
     return tuple(limits)
 
 
-def _task(load: float) -> str:
+def _task_remedy(load: float) -> str:
     return "the backlog grows" if load > 1 else f"enough for {1 / load:,.0f} times this load"

@@ -24,7 +24,7 @@ _SHARE = FiniteRange(0, 1)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
+def _number_option(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
     default_options = {} if default is None else {"default": default, "show_default": True}
@@ -36,29 +36,35 @@ def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callabl
     "--urls", type=_POSITIVE, required=True, help="Number of first fetches in --days, such as 1e9."
 )
 @click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
-@_number("--days", "Time for these fetches, in days.")
-@_number("--hosts", "Number of hosts; default: one per domain.")
-@_number("--largest-domain", "URLs on the largest domain; default: by Zipf's law.")
-@_number("--page-bytes", "Mean size of a body.")
-@_number("--links", "Mean number of links on a page.", range_=_NON_NEGATIVE)
-@_number("--waiting", "Number of queued URLs; default: one day's URLs.", range_=_NON_NEGATIVE)
-@_number("--changed", "Share of fetches with a new body.", range_=_POSITIVE_SHARE)
-@_number("--qps", "Requests per second to a domain.")
-@_number("--https-share", "Share of fetches over HTTPS.", range_=_SHARE)
-@_number("--latency-ms", "Mean time of a fetch.")
-@_number(
+@_number_option("--days", "Time for these fetches, in days.")
+@_number_option("--hosts", "Number of hosts; default: one per domain.")
+@_number_option("--largest-domain", "URLs on the largest domain; default: by Zipf's law.")
+@_number_option("--page-bytes", "Mean size of a body.")
+@_number_option("--links", "Mean number of links on a page.", range_=_NON_NEGATIVE)
+@_number_option(
+    "--waiting", "Number of queued URLs; default: one day's URLs.", range_=_NON_NEGATIVE
+)
+@_number_option("--changed", "Share of fetches with a new body.", range_=_POSITIVE_SHARE)
+@_number_option("--qps", "Requests per second to a domain.")
+@_number_option("--https-share", "Share of fetches over HTTPS.", range_=_SHARE)
+@_number_option("--latency-ms", "Mean time of a fetch.")
+@_number_option(
     "--pages-per-connection",
     "Fetches per connection; default: visits to a host are spread evenly.",
     range_=FiniteRange(min=1),
 )
-@_number("--sitemap-urls", "Sitemap entries read per day.", range_=_NON_NEGATIVE)
-@_number("--stored", "Pages that are kept fresh, in addition to --urls.", range_=_NON_NEGATIVE)
-@_number("--refresh-days", "Mean time between two refreshes of a page.")
-@_number("--not-modified", "Share of refreshes answered with 304.", range_=_SHARE)
-@_number("--refresh-changed", "Share of refreshes with a new body.", range_=_SHARE)
-@_number("--reads-per-second", "Records read through the API per second.", range_=_NON_NEGATIVE)
-@_number("--hit-ratio", "Share of reads that the store answers from memory.", range_=_SHARE)
-@_number("--redis-memory", "Memory of a Redis server, in GB.")
+@_number_option("--sitemap-urls", "Sitemap entries read per day.", range_=_NON_NEGATIVE)
+@_number_option(
+    "--stored", "Pages that are kept fresh, in addition to --urls.", range_=_NON_NEGATIVE
+)
+@_number_option("--refresh-days", "Mean time between two refreshes of a page.")
+@_number_option("--not-modified", "Share of refreshes answered with 304.", range_=_SHARE)
+@_number_option("--refresh-changed", "Share of refreshes with a new body.", range_=_SHARE)
+@_number_option(
+    "--reads-per-second", "Records read through the API per second.", range_=_NON_NEGATIVE
+)
+@_number_option("--hit-ratio", "Share of reads that the store answers from memory.", range_=_SHARE)
+@_number_option("--redis-memory", "Memory of a Redis server, in GB.")
 @click.option(
     "--store",
     type=click.Choice(("hbase", "postgres")),
@@ -80,7 +86,7 @@ def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callabl
     show_default=True,
     help="How content is stored.",
 )
-@_number("--content-reads", "Reads of content, as a share of --urls.", range_=_NON_NEGATIVE)
+@_number_option("--content-reads", "Reads of content, as a share of --urls.", range_=_NON_NEGATIVE)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option(
     "--prices",
@@ -104,13 +110,13 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
         _print_json(result, all_costs if costs else None)
         return
     console = SafeConsole()
-    console.print(_needs(result))
+    console.print(_needs_table(result))
     threshold = f"{requested.utilization:.0%} of a CPU or 100% of the rest"
     echo(f"\nBottlenecks (share of one unit's capacity; what to change above {threshold}):")
-    console.print(_limits(result))
+    console.print(_limits_table(result))
     if costs:
         echo("\nMeasured:")
-        console.print(_costs(all_costs))
+        console.print(_costs_table(all_costs))
 
 
 def _print_json(result: Plan, costs: Costs | None) -> None:
@@ -136,21 +142,21 @@ def _grid() -> Table:
     return Table(box=None, show_header=False, pad_edge=False)
 
 
-def _needs(result: Plan) -> Table:
+def _needs_table(result: Plan) -> Table:
     table = _grid()
     for need in result.needs:
         table.add_row(need.name, amount(need.amount), need.unit, need.reason)
     return table
 
 
-def _limits(result: Plan) -> Table:
+def _limits_table(result: Plan) -> Table:
     table = _grid()
     for limit in result.limits:
         table.add_row(f"{limit.load:,.0%}", limit.name, limit.remedy)
     return table
 
 
-def _costs(costs: Costs) -> Table:
+def _costs_table(costs: Costs) -> Table:
     table = _grid()
     for name, cost in costs.items():
         table.add_row(name, f"{cost.value:g}", cost.unit, cost.measured_by)

@@ -29,6 +29,7 @@ class ConnectionShares:
     full: float
     """Fraction of HTTPS connections with a full TLS handshake; the others resume a session."""
     looked_up: float
+    """Fraction of fetches that look up a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +161,15 @@ class CrawlLoad:
         idle_s = min(IDLE_CONNECTION_S, MAX_IDLE_CONNECTIONS / process_fetches_s)
         session_s = min(SESSION_S, MAX_SESSIONS / process_fetches_s)
         dns_s = min(dns.TTL_S, dns.MAX_ENTRIES / process_fetches_s)
-        opened = self._first_within(idle_s, processes)
+        opened = self._first_visit_share(idle_s, processes)
         if self.demand.pages_per_connection is not None:
             opened = 1 / max(1.0, self.demand.pages_per_connection)
-        full = min(1.0, self._first_within(max(session_s, idle_s), processes) / opened)
-        return ConnectionShares(opened, full, min(opened, self._first_within(dns_s, processes)))
+        full = min(1.0, self._first_visit_share(max(session_s, idle_s), processes) / opened)
+        return ConnectionShares(
+            opened, full, min(opened, self._first_visit_share(dns_s, processes))
+        )
 
-    def _first_within(self, seconds: float, processes: int) -> float:
+    def _first_visit_share(self, seconds: float, processes: int) -> float:
         """
         Fraction of a process's visits to a host that had no earlier visit within the last
         `seconds`.

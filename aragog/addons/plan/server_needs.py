@@ -62,19 +62,21 @@ class RedisNeeds:
         )
 
     @property
-    def _by_memory(self) -> int:
+    def _servers_by_memory(self) -> int:
         return max(1, math.ceil((self._queue_bytes + self._rules_bytes) / self._usable_bytes))
 
     @property
     def _servers(self) -> int:
-        return max(math.ceil(self._shared_cores / self._demand.utilization), self._by_memory)
+        return max(
+            math.ceil(self._shared_cores / self._demand.utilization), self._servers_by_memory
+        )
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the load on one server of each kind."""
         size = f"{self._demand.redis_memory:g} GB"
         rules = self._rules_bytes / self._usable_bytes
         queue = self._queue_bytes / self._usable_bytes
-        shards = f"needs {self._by_memory} in broker.shards and redis.nodes"
+        shards = f"needs {self._servers_by_memory} in broker.shards and redis.nodes"
         if self._demand.jobs == "redis":
             shards += ", or jobs in PostgreSQL"
         cores = math.ceil(self._shared_cores / self._demand.utilization)
@@ -82,31 +84,31 @@ class RedisNeeds:
             Limit(
                 "CPU of one Redis for jobs and bodies",
                 self._shared_cores,
-                self._enough(self._shared_cores)
+                self._spare_capacity(self._shared_cores)
                 or f"needs {cores} in broker.shards and redis.nodes",
             ),
-            self._spool(),
+            self._spool_limit(),
             Limit(
                 f"memory of one Redis of {size}: queue",
                 queue,
-                shards if queue > 1 else self._enough(queue, 1.0, "waiting URLs"),
+                shards if queue > 1 else self._spare_capacity(queue, 1.0, "waiting URLs"),
             ),
             Limit(
                 f"memory of redis.url of {size}: robots.txt",
                 rules,
                 f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSE_ABOVE_SHARE)} GB of maxmemory"
                 if rules > 1
-                else self._enough(rules, 1.0, "hosts"),
+                else self._spare_capacity(rules, 1.0, "hosts"),
             ),
             Limit(
                 "one limiter node",
                 self._limiter_cores,
-                self._enough(self._limiter_cores)
+                self._spare_capacity(self._limiter_cores)
                 or f"needs {self._limiters} in politeness.limiter_urls",
             ),
         )
 
-    def _spool(self) -> Limit:
+    def _spool_limit(self) -> Limit:
         """
         Return the load on one server's spool. It reserves memory for a batch until the batch's last
         response.
@@ -121,9 +123,11 @@ class RedisNeeds:
             f"needs {math.ceil(load)} redis.nodes, or {needed_mib} MiB of pipeline.spool_max_bytes"
         )
         name = f"a spool of {MAX_DEFAULT_BYTES // 2**20} MiB on one Redis"
-        return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
+        return Limit(name, load, remedy if load > 1 else self._spare_capacity(load, 1.0))
 
-    def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
+    def _spare_capacity(
+        self, load: float, max_load: float | None = None, unit: str = "fetches/s"
+    ) -> str:
         """Describe how much load the capacity can take; empty if it is already overloaded."""
         max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
@@ -171,9 +175,9 @@ class HBaseNeeds:
         self._rows_s = load.written_pages_s * cost("hbase_rows")
         self._gets_s = self._demand.reads_per_second
         misses_s = self._gets_s * (1 - self._demand.hit_ratio)
-        self._writing = self._rows_s / cost("hbase_rows_per_s")
+        self._write_load = self._rows_s / cost("hbase_rows_per_s")
         by_cpu = self._gets_s * cost("hbase_read") / 1000 / self._demand.cores
-        self._reading = max(by_cpu, misses_s / cost("disk_reads"))
+        self._read_load = max(by_cpu, misses_s / cost("disk_reads"))
 
     def needs(self) -> tuple[Need, ...]:
         """Return the data, regions and region servers."""
@@ -181,7 +185,7 @@ class HBaseNeeds:
         links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are links
         stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
         regions = math.ceil(stored / cost("hbase_region"))
-        load = self._writing + self._reading
+        load = self._write_load + self._read_load
         servers = max(regions / cost("hbase_regions"), load / demand.utilization)
         reason = f"{self._rows_s:,.0f} rows/s"
         if self._gets_s:
@@ -194,7 +198,7 @@ class HBaseNeeds:
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the load on one gateway with one region server."""
-        load = self._writing + self._reading
+        load = self._write_load + self._read_load
         utilization = self._demand.utilization
         if load > utilization:
             remedy = f"needs {math.ceil(load / utilization)}, with a gateway on each"

@@ -48,7 +48,7 @@ def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -
     file_format(file)
     counts = _Counts()
     items_file = file.with_name(f".{os.getpid()}-{file.name}.items.zst")
-    part = file.with_name(f".{os.getpid()}-{file.name}")
+    partial_file = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         with (
             closing(PageObject(name)) as page_object,
@@ -57,13 +57,13 @@ def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -
         ):
             for item in _items(store, page_object, host, purpose, counts):
                 sink.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
-        write_rows(lambda: _rows(items_file), part)
-        part.replace(file)
+        write_rows(lambda: _rows(items_file), partial_file)
+        partial_file.replace(file)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
     finally:
         items_file.unlink(missing_ok=True)
-        part.unlink(missing_ok=True)
+        partial_file.unlink(missing_ok=True)
     note(f"{counts.items:,} items from {counts.pages:,} pages" + counts.errors_text())
 
 

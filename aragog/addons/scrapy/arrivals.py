@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT, proxy_address
+from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT_KEY, proxy_address
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
@@ -30,13 +30,15 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     With aragog's download handler, which checks URLs and proxies itself, it accepts every request.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
-    chosen = [handlers.get(scheme) for scheme in ("http", "https")]
-    if all(each and load_object(each).__name__ == _POLITE_HANDLER for each in chosen):
+    chosen_handlers = [handlers.get(scheme) for scheme in ("http", "https")]
+    if all(
+        handler and load_object(handler).__name__ == _POLITE_HANDLER for handler in chosen_handlers
+    ):
         return lambda _: None
     ssrf = SsrfFilter(fetch)
 
     def check(request: Request) -> str | None:
-        if request.meta.pop(FROM_ENVIRONMENT, None):
+        if request.meta.pop(FROM_ENVIRONMENT_KEY, None):
             request.meta.pop("proxy", None)  # proxies from the environment are set per process
         proxy = request.meta.get("proxy")
         if proxy and (

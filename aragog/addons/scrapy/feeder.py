@@ -2,7 +2,7 @@
 A thread in a spider process that claims requests and reserves slots (their domain's turns) for
 them.
 
-So Scrapy's event loop never waits for Redis when it needs the next request.
+This way, Scrapy's event loop never waits for Redis when it needs the next request.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Feeder(threading.Thread):
         self._processes = 1
         self._declined: set[str] = set()
         """Reasons why requests could not run here, each logged once."""
-        self._renewed_s = float("-inf")
+        self._renewed_at_s = float("-inf")
 
     def __len__(self) -> int:
         return len(self.ready) + len(self.inbox) + len(self._lines)
@@ -97,7 +97,7 @@ class Feeder(threading.Thread):
         self._stop_event.set()
         self._queue.wake()
         self.join()
-        return [*self.inbox, *(one.held for one in self.ready), *self._lines.take_all()]
+        return [*self.inbox, *(ready.held for ready in self.ready), *self._lines.take_all()]
 
     def _step(self) -> None:
         self._renew_membership()
@@ -147,6 +147,6 @@ class Feeder(threading.Thread):
 
     def _renew_membership(self) -> None:
         now_s = self._clock.monotonic_s()
-        if now_s - self._renewed_s >= RENEWAL_INTERVAL_S:
-            self._renewed_s = now_s
+        if now_s - self._renewed_at_s >= RENEWAL_INTERVAL_S:
+            self._renewed_at_s = now_s
             self._processes = self._state.join()

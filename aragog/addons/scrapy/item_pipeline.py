@@ -161,10 +161,10 @@ def _dumps(plain: Any) -> bytes:
 def _text(value: Any) -> str:
     if isinstance(value, TEXT_TYPES):
         return str(value)
-    kind = type(value)
+    value_type = type(value)
     raise TypeError(
-        f"a {kind.__module__}.{kind.__qualname__} has no JSON form; store its text or number, such "
-        "as selector.get()"
+        f"a {value_type.__module__}.{value_type.__qualname__} has no JSON form; store its text or "
+        "number, such as selector.get()"
     )
 
 

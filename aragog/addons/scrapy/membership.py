@@ -34,7 +34,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
             because other processes run it.
         BrokerUnavailable: Redis does not respond.
     """
-    waiting = queue.unfinished()
+    waiting = queue.count_unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
         # Keep this order: after a kill in between, the seen requests remain and are reported.
@@ -47,7 +47,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """Raise the error that `join_crawl` would raise now, without joining."""
-    _join(crawler, crawl, queue.unfinished(), check_only=True)
+    _join(crawler, crawl, queue.count_unfinished(), check_only=True)
 
 
 def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, check_only: bool = False) -> int:
@@ -76,11 +76,11 @@ def _restarts(crawler: Crawler) -> bool:
 def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
     if waiting and processes == 1:
         log.info("resuming crawl %s: %d requests are queued", crawl.name, waiting)
-    elif not waiting and (known := crawl.state.seen_count()):
+    elif not waiting and (seen_count := crawl.state.seen_count()):
         log.warning(
             "crawl %s has run before: its %d known requests are done and are not "
             "sent again. Choose another name with -s %s=…, or restart it with -s %s=1",
-            crawl.name, known, CRAWL, RESTART,
+            crawl.name, seen_count, CRAWL, RESTART,
         )  # fmt: skip
     else:
         log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
@@ -94,7 +94,7 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     requests are queued, running or FAILED.
     """
     try:
-        unfinished, failed = queue.unfinished(), queue.failed()
+        unfinished, failed = queue.count_unfinished(), queue.count_failed()
         crawl.state.leave(is_over=not (crawl.is_named or unfinished or failed))
     except BrokerUnavailable as error:
         log.warning("cannot leave the crawl: %s", error)
@@ -108,12 +108,14 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
         )
 
 
-def _owner_conflict(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
+def _owner_conflict(
+    crawler: Crawler, crawl: SpiderCrawl, owner_description: str, waiting: int
+) -> str:
     reason = (
         f"{waiting} of its requests are unfinished" if waiting else "another process is running it"
     )
     return (
-        f"crawl {crawl.name} belongs to {readable_description(other)}, and {reason}; "
+        f"crawl {crawl.name} belongs to {readable_description(owner_description)}, and {reason}; "
         f"this process has {readable_description(spider_description(crawler))}; "
         "use a separate crawl, "
         f"-s {CRAWL}={_other_name(crawler, crawl)}"

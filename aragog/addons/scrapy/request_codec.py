@@ -121,29 +121,29 @@ class KnownClasses:
 
     def request(self, name: str) -> type[Request]:
         """Return a request class; raises ValueError for an unknown name."""
-        kind = _SCRAPY_CLASSES.get(name) or self._loaded_class(name)
-        if not issubclass(kind, Request):
+        request_class = _SCRAPY_CLASSES.get(name) or self._loaded_class(name)
+        if not issubclass(request_class, Request):
             raise ValueError(f"{name} is not a request class")  # noqa: TRY004 - as documented
-        return kind
+        return request_class
 
     def item(self, name: str) -> type:
         """Return an item class; raises ValueError for an unknown name."""
-        kind = self._loaded_class(name)
-        if not ItemAdapter.is_item_class(kind):
+        item_class = self._loaded_class(name)
+        if not ItemAdapter.is_item_class(item_class):
             raise ValueError(f"{name} is not an item class")
-        return kind
+        return item_class
 
     def _loaded_class(self, name: str) -> type:
         module, _, attribute = str(name).rpartition(".")
         if name in self._class_names:
-            kind = load_object(name)
+            loaded = load_object(name)
         elif module.partition(".")[0] in self._packages:
-            kind = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
+            loaded = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
         else:
             raise ValueError(f"{name} is not in the spider's package; add it to {SETTING}")
-        if not isinstance(kind, type) or f"{kind.__module__}.{kind.__qualname__}" != name:
+        if not isinstance(loaded, type) or f"{loaded.__module__}.{loaded.__qualname__}" != name:
             raise ValueError(f"{name} is not the name of a class that this process has loaded")
-        return kind
+        return loaded
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
@@ -152,23 +152,25 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
 
 def _pack(value: Any) -> Any:
     # Compare exact types: orjson and `isinstance` accept subclasses.
-    kind = type(value)
-    if kind in _JSON_TYPES or (kind is float and math.isfinite(value)):
+    value_type = type(value)
+    if value_type in _JSON_TYPES or (value_type is float and math.isfinite(value)):
         return value
-    if kind is bytes:
+    if value_type is bytes:
         return {"!bytes": base64.b64encode(value).decode()}
-    if kind is dict:
+    if value_type is dict:
         return _pack_table(value)
-    if kind is list:
+    if value_type is list:
         return [_pack(each) for each in value]
-    if kind is tuple:
+    if value_type is tuple:
         return {"!tuple": [_pack(each) for each in value]}
-    if kind in _SETS:
+    if value_type in _SETS:
         # Sort, because equal sets may have different orders.
-        return {_SETS[kind]: sorted((_pack(each) for each in value), key=orjson.dumps)}
+        return {_SETS[value_type]: sorted((_pack(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
         return _pack_item(value)
-    raise ValueError(f"{kind.__name__} cannot be sent to another process: {reprlib.repr(value)}")
+    raise ValueError(
+        f"{value_type.__name__} cannot be sent to another process: {reprlib.repr(value)}"
+    )
 
 
 def _pack_table(table: Mapping[Any, Any]) -> Any:
@@ -178,8 +180,8 @@ def _pack_table(table: Mapping[Any, Any]) -> Any:
 
 
 def _pack_item(item: Any) -> Any:
-    kind = type(item)
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    item_class = type(item)
+    name = f"{item_class.__module__}.{item_class.__qualname__}"
     return {"!item": [name, _pack_table(dict(ItemAdapter(item)))]}
 
 

@@ -46,7 +46,7 @@ class RequestQueue:
     Only one thread may call `wait`, `take` and `close`; any thread may call the others.
 
     Args:
-        settings: contain the broker's settings.
+        settings: the settings, including the broker's.
         crawl: the crawl's name.
 
     Raises:
@@ -67,9 +67,9 @@ class RequestQueue:
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
         self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
-        # Sent by the thread that extends claims, so the event loop does not wait.
+        # The thread that renews claims sends the acks, so the event loop does not wait for them.
         self._claims.acks.deferred = True
-        self._taken: deque[ClaimedRequest] = deque()
+        self._claimed: deque[ClaimedRequest] = deque()
         self._consumer = JobConsumer(self._claims, self._deliver)
         self._consumer.consume([self.name])
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -86,22 +86,22 @@ class RequestQueue:
         (receipt,) = self._claims.cluster.enqueue(self.name, [job])
         return not receipt.already_there
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """
         Return how many requests are queued or running in all processes. Takes one round trip per
-        server, or two if there are none.
+        server, or two if the first ones find no requests.
 
         Raises:
             BrokerUnavailable: a server does not respond and may have more requests.
         """
-        # The server counts running jobs first, so a job claimed in between would not be counted at
-        # all.
+        # Each server counts running jobs before pending ones, so it misses a job that is claimed
+        # between the two counts. Check again before returning 0.
         return self._count_jobs() or self._count_jobs()
 
-    def failed(self) -> int:
+    def count_failed(self) -> int:
         """
-        Return how many requests are FAILED, also from earlier runs. Raises the errors of
-        `unfinished`.
+        Return how many requests are FAILED, including those from earlier runs. Raises the same
+        errors as `count_unfinished`.
         """
         return self._sizes().failed
 
@@ -109,7 +109,7 @@ class RequestQueue:
         """
         Delete queued and running requests, 200 per round trip; returns how many there were.
 
-        Call this only if no other process is in the crawl.
+        Call this only if no other process is working on the crawl.
 
         Raises:
             BrokerUnavailable: a server does not respond; some requests may be left.
@@ -131,11 +131,11 @@ class RequestQueue:
         """Claim up to `max_jobs` due requests. Claims none while the broker does not respond."""
         with suppress(BrokerUnavailable):
             self._consumer.take(max_jobs)
-        taken, self._taken = list(self._taken), deque()
-        return taken
+        claimed, self._claimed = list(self._claimed), deque()
+        return claimed
 
     def wait(self, seconds: float, *, max_jobs: int) -> None:
-        """Wait until there may be requests, `wake` is called, or the time is up."""
+        """Wait until requests may be due, `wake` is called, or `seconds` have passed."""
         with suppress(BrokerUnavailable):
             if max_jobs > 0:
                 self._consumer.wait()
@@ -155,16 +155,16 @@ class RequestQueue:
             os.eventfd_write(self._wake_fd, 1)
 
     def done(self, tag: str) -> None:
-        """Mark a job whose output was processed as SUCCEEDED."""
+        """Mark a job as SUCCEEDED, because its output was processed."""
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
         """Put an unstarted request back into the queue. The attempt does not count."""
-        self._end(tag, Disposition("release", delay_ms))
+        self._finish(tag, Disposition("release", delay_ms))
 
     def retry(self, tag: str, problem: str) -> None:
         """Retry the request according to the queue's retry policy; the attempt counts."""
-        self._end(tag, Disposition("policy", 0, problem))
+        self._finish(tag, Disposition("policy", 0, problem))
 
     def decline(self, tag: str, problem: str) -> None:
         """
@@ -172,10 +172,10 @@ class RequestQueue:
 
         The attempt counts, so a request that no process can run is FAILED after ten attempts.
         """
-        self._end(tag, Disposition("again", self.decline_delay_ms, problem))
+        self._finish(tag, Disposition("again", self.decline_delay_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
-        """Mark a job that no process can run as FAILED; it is kept for a week."""
+        """Mark a job as FAILED, because no process can run it. It is kept for a week."""
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:
@@ -190,13 +190,13 @@ class RequestQueue:
             poller.drop()
         os.close(self._wake_fd)
 
-    def _end(self, tag: str, disposition: Disposition) -> None:
+    def _finish(self, tag: str, disposition: Disposition) -> None:
         self._claims.set_dispositions(tag, on_ack=disposition, on_reject=disposition)
         self._claims.ack(tag)
 
     def _deliver(self, shard: Shard, queue: str, job: Claimed) -> None:
         tag = self._claims.add(shard, queue, job)
         try:
-            self._taken.append(ClaimedRequest(tag, decode(job.record).body))
+            self._claimed.append(ClaimedRequest(tag, decode(job.record).body))
         except InvalidMessage as error:
             self.fail(tag, str(error))

@@ -64,8 +64,8 @@ def build_response(request: Request, outcome: Outcome) -> Response:
         if name.lower() not in WIRE_HEADERS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     body = _body(outcome)
-    kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
-    return kind(
+    response_class = responsetypes.from_args(headers=headers, url=request.url, body=body)
+    return response_class(
         url=request.url,
         status=outcome.status,
         headers=headers,

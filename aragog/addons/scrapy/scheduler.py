@@ -123,7 +123,7 @@ class SpiderScheduler(BaseScheduler):
         """
         Return unstarted requests to the queue and leave the crawl.
 
-        Do nothing if `open` failed.
+        Does nothing if `open` failed.
         """
         if not self._is_open:
             return
@@ -149,7 +149,7 @@ class SpiderScheduler(BaseScheduler):
         if self._handed_out or self._local_count or len(self._feeder):
             return True
         try:
-            return self._queue.unfinished() > 0
+            return self._queue.count_unfinished() > 0
         except BrokerUnavailable as error:
             log.warning("the spider stays open: %s", error)
             return True

@@ -162,7 +162,7 @@ class SlotLines:
         """Remove and return all requests."""
         held = [
             *self._without_domain,
-            *(one for line in self._lines.values() for one in line.waiting),
+            *(request for line in self._lines.values() for request in line.waiting),
         ]
         self._without_domain, self._lines = [], {}
         return held
@@ -208,13 +208,13 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         max_held = 0
     if len(line.waiting) <= max_held:
         return
-    # The first requests return while half of the line is left, so no slot is unused.
+    # The first requests return while half of the line is left, so that no slot goes unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
-    kept: deque[HeldRequest] = deque()
+    kept_requests: deque[HeldRequest] = deque()
     for position, held in enumerate(line.waiting):
         if position < max_held or held.tag is None:
-            kept.append(held)
+            kept_requests.append(held)
             continue
         line.turn_s += interval_s
         yield held, int(min(line.turn_s - now_s, max(MAX_DELAY_S, wait_s)) * 1000)
-    line.waiting = kept
+    line.waiting = kept_requests

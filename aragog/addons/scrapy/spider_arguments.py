@@ -67,8 +67,8 @@ def spider_description(crawler: Crawler) -> str:
     If JSON cannot represent a value, only its type is compared. The text has at most 200 characters
     of the arguments.
     """
-    kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
-    path = f"{kind.__module__}.{kind.__qualname__}"
+    spider_class, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
+    path = f"{spider_class.__module__}.{spider_class.__qualname__}"
     # orjson would reject large numbers and undecodable bytes.
     exact_json = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
     arguments_text = ", ".join(f"{name}={value}" for name, value in json.loads(exact_json)[1])

@@ -79,8 +79,8 @@ def _response(request: Request, content: Content) -> Response:
     headers, url = _headers(content), content.meta.get("url") or content.url
     if normalize(url) == normalize(request.url):
         url = request.url
-    kind = responsetypes.from_args(headers=headers, url=url, body=content.body)
-    return kind(
+    response_class = responsetypes.from_args(headers=headers, url=url, body=content.body)
+    return response_class(
         url=url,
         status=int(content.meta.get("status") or 200),
         headers=headers,
@@ -91,7 +91,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """Content that was not fetched only has a type."""
+    """Return the headers. Content that was not fetched has only a type."""
     headers, meta = Headers(), content.meta
     pairs: Any = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):

@@ -130,12 +130,12 @@ def _update_table(
             _wait(stopped, every_s)
 
 
-def _report(done: Round) -> None:
-    if done.rebuilt:
-        note(one_line(f"built from an export: {done.written:,} {done.noun} ({done.rebuilt})"))
-    elif done.written or done.deleted:
-        note(f"{done.written:,} {done.noun} written, {done.deleted:,} no longer in the table")
-    elif done.is_last:
+def _report(result: Round) -> None:
+    if result.rebuilt:
+        note(one_line(f"built from an export: {result.written:,} {result.noun} ({result.rebuilt})"))
+    elif result.written or result.deleted:
+        note(f"{result.written:,} {result.noun} written, {result.deleted:,} no longer in the table")
+    elif result.is_last:
         note("no changes")
 
 

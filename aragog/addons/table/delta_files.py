@@ -149,7 +149,7 @@ class DeltaFiles:
                 partition_by=["bucket"],
                 configuration=_configuration(keep_h),
                 storage_options=self._options(),
-                commit_properties=_properties(state),
+                commit_properties=_commit_properties(state),
                 writer_properties=_file_properties(),
                 target_file_size=TARGET_BYTES,
             )
@@ -177,7 +177,7 @@ class DeltaFiles:
                     target_alias="t",
                     streamed_exec=True,
                     writer_properties=_file_properties(),
-                    commit_properties=_properties(state),
+                    commit_properties=_commit_properties(state),
                 )
                 .when_matched_delete(f"s.{DELETED}")
                 .when_matched_update(updates=cells)
@@ -191,7 +191,7 @@ class DeltaFiles:
         with self._errors():
             table.create_write_transaction(
                 [], "append", table.schema(), partition_by=["bucket"],
-                commit_properties=_properties(state),
+                commit_properties=_commit_properties(state),
             )  # fmt: skip
 
     def read(self, columns: Sequence[str], row_filter: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -222,7 +222,8 @@ class DeltaFiles:
         with self._errors():
             table.optimize.compact(
                 target_size=TARGET_BYTES, max_concurrent_tasks=1,
-                writer_properties=_file_properties(), commit_properties=_properties(new_state),
+                writer_properties=_file_properties(),
+                commit_properties=_commit_properties(new_state),
             )  # fmt: skip
         return new_state
 
@@ -276,7 +277,7 @@ class DeltaFiles:
             raise ServiceUnavailable(self.place, str(error)[:300]) from error
 
 
-def _properties(state: TableState) -> CommitProperties:
+def _commit_properties(state: TableState) -> CommitProperties:
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - an extra, and 0.2 s
 
     return CommitProperties(

@@ -106,10 +106,12 @@ class ItemTableRows:
 
         If an item has left its page, its row comes from another page or is deleted.
         """
-        changed = self._add_related_pages(urls)
-        known = self._known_rows(changed, takedown_check(self._store) if taken_down else None)
-        items = self._current_items(changed, known)
-        deleted = sorted({row.item_id for row in known} - items.keys())
+        changed_urls = self._add_related_pages(urls)
+        known_rows = self._known_rows(
+            changed_urls, takedown_check(self._store) if taken_down else None
+        )
+        items = self._current_items(changed_urls, known_rows)
+        deleted = sorted({row.item_id for row in known_rows} - items.keys())
         if not items and not deleted:
             return None
         rows = [{**self._row(item), DELETED: False} for item in items.values()]
@@ -129,43 +131,43 @@ class ItemTableRows:
         return pages
 
     def _known_rows(
-        self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
+        self, changed_urls: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         row_filter = None
         if is_refused is None:
             has_page = pc.field("page_url").isin(
-                self._arrow.array(sorted(changed), self._arrow.string())
+                self._arrow.array(sorted(changed_urls), self._arrow.string())
             )
             row_filter = has_page | pc.field("also_from").is_valid()
         rows = (_KnownRow(*row) for row in self._files.read(_KnownRow._fields, row_filter))
         return [
             row
             for row in rows
-            if any(url in changed or (is_refused and is_refused(url)) for url in row.urls)
+            if any(url in changed_urls or (is_refused and is_refused(url)) for url in row.urls)
         ]
 
     def _current_items(
-        self, changed: Collection[str], known: Collection[_KnownRow]
+        self, changed_urls: Collection[str], known_rows: Collection[_KnownRow]
     ) -> dict[str, StoredItem]:
         keys = defaultdict[str, set[str]](set)
-        for row in known:
+        for row in known_rows:
             if row.item_key:
                 keys[row.site].add(row.item_key)
-        pages = {*changed, *(row.page_url for row in known if not row.item_key)}
+        pages = {*changed_urls, *(row.page_url for row in known_rows if not row.item_key)}
         items_by_id: dict[str, StoredItem] = {}
         for item in self._items_of_pages(pages):
             if item.key:
                 keys[item.site].add(item.key)
             else:
-                items_by_id[_id(item)] = item
+                items_by_id[_item_id(item)] = item
         for site in keys.keys() & set(self._sites):
             for item in self._store.items.with_keys(
                 self._kind, site, sorted(keys[site]), below=self._state.host or "",
                 purpose=self._state.purpose, withheld=False,
             ):  # fmt: skip
-                items_by_id[_id(item)] = item
+                items_by_id[_item_id(item)] = item
         return items_by_id
 
     def _items_of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
@@ -185,7 +187,7 @@ class ItemTableRows:
             for name, field_type in self._types.items()
         }
         return {
-            **self._key_cells(_id(item)),
+            **self._key_cells(_item_id(item)),
             "site": item.site,
             "item_key": item.key or None,
             "item_position": item.position,
@@ -215,7 +217,7 @@ def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
     return fields
 
 
-def _id(item: StoredItem) -> str:
+def _item_id(item: StoredItem) -> str:
     page_position = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else page_position)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
@@ -237,4 +239,4 @@ def _cell(value: Any, field_type: FieldType | None) -> Any:
 
 
 def _slices(urls: list[str], size: int) -> Iterator[list[str]]:
-    return (urls[at : at + size] for at in range(0, len(urls), size))
+    return (urls[start : start + size] for start in range(0, len(urls), size))

@@ -27,11 +27,11 @@ def is_shown(record: UrlRecord) -> bool:
 
 
 @dataclass(slots=True)
-class _Records:
-    kept: list[UrlRecord] = field(default_factory=list)
+class _ShownRecords:
+    shown_records: list[UrlRecord] = field(default_factory=list)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
-        self.kept += filter(is_shown, records)
+        self.shown_records += filter(is_shown, records)
 
     def close(self) -> None:
         """Do nothing."""
@@ -65,11 +65,11 @@ class PageTableRows:
         self._fields = [
             name for name in dict.fromkeys(state.fields) if name not in BUILT_IN_COLUMNS
         ]
-        kinds = dict.fromkeys(BUILT_IN_COLUMNS, pa.string())
-        kinds |= {"bucket": pa.int32(), "status": pa.int32()}
-        kinds |= {"fetched_at_ms": pa.int64()}
-        kinds |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
-        self.schema = pa.schema(list(kinds.items()))
+        column_types = dict.fromkeys(BUILT_IN_COLUMNS, pa.string())
+        column_types |= {"bucket": pa.int32(), "status": pa.int32()}
+        column_types |= {"fetched_at_ms": pa.int64()}
+        column_types |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
+        self.schema = pa.schema(list(column_types.items()))
 
     def exported_batches(self) -> Iterator[Any]:
         """Yield record batches of all pages."""
@@ -83,23 +83,23 @@ class PageTableRows:
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """Return the rows of these pages and of taken-down pages, or None if there are none."""
-        changed = {*urls, *(self._taken_down_urls() if taken_down else ())}
-        if not changed:
+        changed_urls = {*urls, *(self._taken_down_urls() if taken_down else ())}
+        if not changed_urls:
             return None
-        records, _ = self._read(NodeSelection(urls=sorted(changed)))
-        deleted = sorted(changed - {record.url for record in records})
+        records, _ = self._read(NodeSelection(urls=sorted(changed_urls)))
+        deleted = sorted(changed_urls - {record.url for record in records})
         rows = [{**self._row(record), DELETED: False} for record in records]
         rows += [{**self._key(url), DELETED: True} for url in deleted]
         schema = self.schema.append(self._arrow.field(DELETED, self._arrow.bool_()))
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(records), len(deleted))
 
     def _read(self, selection: NodeSelection) -> tuple[list[UrlRecord], str | None]:
-        sink = _Records()
+        sink = _ShownRecords()
         report = export_urls(
             self._store.zen, sink, selection, fields=self._state.fields, aliases=False,
             purpose=self._state.purpose,
         )  # fmt: skip
-        return sink.kept, report.cursor
+        return sink.shown_records, report.cursor
 
     def _taken_down_urls(self) -> set[str]:
         """

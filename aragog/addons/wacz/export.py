@@ -25,7 +25,7 @@ from aragog.errors import ConfigError
 from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
-from aragog.transfer.warc_export import TITLE, WarcReport, export_warc, index_of
+from aragog.transfer.warc_export import TITLE, WarcReport, export_warc, index_path
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.warc_records import iso_date
 from zengraph import MultiGraph
@@ -142,7 +142,7 @@ def _index_blocks(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
     offset = 0
     with ExitStack() as stack:
-        indexes = [stack.enter_context(index_of(file).open("rb")) for file in files]
+        indexes = [stack.enter_context(index_path(file).open("rb")) for file in files]
         lines = heapq.merge(*indexes)
         while block_lines := list(islice(lines, _BLOCK_LINES)):
             block = gzip.compress(b"".join(block_lines), mtime=0)

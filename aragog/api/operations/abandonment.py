@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Abandonable(Protocol):
-    """A call that a thread executes for a caller."""
+    """A call that a thread executes for its caller."""
 
     @property
     def abandoned(self) -> bool:
@@ -35,6 +35,6 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """Return a function that tells other threads whether this thread's call is abandoned."""
+    """Return a function by which other threads check if this thread's call is abandoned."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

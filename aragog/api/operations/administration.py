@@ -41,9 +41,9 @@ def take_down(caller: Caller, request: TakedownRequest) -> int:
     """
     Delete and block a URL, or all URLs of a host or domain. Returns how many URLs lost data.
 
-    Pages that a redirect stored under another URL are deleted as well. Deleting a large host takes
-    longer than the deadline. The deletion then continues, and the call can be repeated until it
-    returns.
+    Pages that were stored under another URL because of a redirect are deleted as well. Deleting a
+    large host may take longer than the deadline. The deletion then continues, and you can repeat
+    the call until it returns.
     """
     count = caller.store.takedowns.take_down(
         url=request.url, host=request.host, domain=request.domain
@@ -72,7 +72,7 @@ def lift_takedown(caller: Caller, request: TakedownRequest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TakedownsRequest:
-    """A part of the list of takedowns."""
+    """Which page of the list of takedowns to return."""
 
     limit: Limit = 100
     cursor: Cursor = None
@@ -89,7 +89,7 @@ class TakedownEntry:
 
 @dataclass(frozen=True, slots=True)
 class TakedownPage:
-    """A part of the takedowns. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of takedowns. Pass its cursor to get the next page; on the last page, it is None."""
 
     takedowns: tuple[TakedownEntry, ...]
     cursor: str | None = None
@@ -125,7 +125,7 @@ def _read_cursor(cursor: str) -> tuple[bool, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenViewRequest:
-    """There are no options, because the token identifies the caller."""
+    """No options, because the token identifies the caller."""
 
 
 @dataclass(frozen=True, slots=True)

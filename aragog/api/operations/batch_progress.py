@@ -13,10 +13,12 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""How many domains' slots (the times at which URLs may be fetched) are looked up.
-Domains with the most unfinished URLs come first."""
-MAX_SLOWEST = 10
-_IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+"""
+Slots are looked up for at most this many domains, those with the most unfinished URLs. A slot is
+a time at which a URL may be fetched.
+"""
+MAX_SLOWEST_DOMAINS = 10
+_IN_FLIGHT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +43,28 @@ class BatchProgress:
     in_flight: int
     estimated_finish_at_ms: int | None
     """
-    The estimated finish time in ms since the epoch, based on the domains' slots and rates. Retries
-    and a slow store delay it. None if the batch is finished.
+    The estimated finish time in ms since the epoch, based on the domains' slots and rates. With
+    retries or a slow store, the batch finishes later. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]
     """The domains that are expected to finish last."""
 
 
-class Batches:
+class BatchTracker:
     """
-    A crawler's batches. Thread-safe.
+    Tracks a crawler's batches. Thread-safe.
 
     Args:
-        batches: stores the batches.
-        limiter: returns the limiter. Called on first use.
+        store: stores the batches.
+        get_limiter: returns the limiter. Called whenever the limiter is needed.
         clock: for estimates.
     """
 
     def __init__(
-        self, batches: UrlBatches, limiter: Callable[[], Limiter], clock: Clock | None = None
+        self, store: UrlBatches, get_limiter: Callable[[], Limiter], clock: Clock | None = None
     ) -> None:
-        self._batches = batches
-        self._limiter = limiter
+        self._store = store
+        self._get_limiter = get_limiter
         self._clock = clock or SystemClock()
 
     def add(
@@ -80,12 +82,12 @@ class Batches:
             BadInput: the id is not valid, or the batch is full.
             BrokerUnavailable: Redis does not respond.
         """
-        limiter = self._limiter()
+        limiter = self._get_limiter()
         urls: dict[str, list[str]] = defaultdict(list)
         for result in results:
-            if result.url is not None and result.status in _IN_TRANSIT:
+            if result.url is not None and result.status in _IN_FLIGHT:
                 urls[limiter.key_for(result.url)].append(result.url)
-        return self._batches.add(batch, urls, run_after_ms)
+        return self._store.add(batch, urls, run_after_ms)
 
     def progress(self, batch: str) -> BatchProgress | None:
         """
@@ -94,14 +96,16 @@ class Batches:
         Raises:
             BrokerUnavailable, LimiterUnavailable: Redis does not respond.
         """
-        state = self._batches.state(batch)
+        state = self._store.state(batch)
         if state is None:
             return None
         busiest = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MAX_DOMAINS]
-        reports = self._limiter().describe([domain for domain, _ in busiest]) if busiest else {}
+        reports = self._get_limiter().describe([domain for domain, _ in busiest]) if busiest else {}
         now_ms = self._clock.now_ms()
         domains = [
-            _domain(name, count, reports[name], max(now_ms, state.not_before_ms.get(name, 0)))
+            _estimate_domain(
+                name, count, reports[name], max(now_ms, state.not_before_ms.get(name, 0))
+            )
             for name, count in busiest
         ]
         domains.sort(key=lambda domain: -domain.finish_at_ms)
@@ -112,14 +116,14 @@ class Batches:
             done=state.total - in_flight,
             in_flight=in_flight,
             estimated_finish_at_ms=domains[0].finish_at_ms if domains else None,
-            slowest=tuple(domains[:MAX_SLOWEST]),
+            slowest=tuple(domains[:MAX_SLOWEST_DOMAINS]),
         )
 
 
-def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
+def _estimate_domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress. It finishes after its planned requests, or after the time that
-    `count` URLs take at its rate, whichever is later.
+    Estimate a domain's progress. Its URLs are done once its planned requests are, or after the
+    time that `count` URLs take at its rate, whichever is later.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)

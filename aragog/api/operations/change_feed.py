@@ -24,12 +24,12 @@ MAX_FEED_WAIT_MS = 30_000
 POLL_S = 0.5
 """Poll interval for a waiting reader."""
 NOW = "now"
-"""The cursor that stands for the feed's current end."""
+"""The cursor for the current end of the feed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesRequest:
-    """A part of the change feed."""
+    """Which part of the change feed to read."""
 
     cursor: Annotated[
         str | None,
@@ -79,15 +79,15 @@ class ChangePage:
 )
 def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
     """
-    Return the changes after a cursor that refetches found. Each is returned at least once.
+    Return the changes that refetches found, from a cursor on. Each is returned at least once.
 
-    A page may be empty even if more changes follow its cursor.
+    A result may be empty even if more changes follow its cursor.
     """
-    left_s = request.wait_ms / 1000
+    remaining_s = request.wait_ms / 1000
     page = read_changes(caller.store, request, request.cursor)
-    while not page.items and left_s > 0 and not caller.parts.stopping():
-        yield Wait(Future(), min(POLL_S, left_s))
-        left_s -= POLL_S
+    while not page.items and remaining_s > 0 and not caller.parts.stopping():
+        yield Wait(Future(), min(POLL_S, remaining_s))
+        remaining_s -= POLL_S
         page = read_changes(caller.store, request, page.cursor)
     return ChangePage(tuple(page.items), page.cursor)
 

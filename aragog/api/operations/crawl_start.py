@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any
 
-from aragog.api.operations.crawls import CrawlView, Name, control_for_change, view_of
+from aragog.api.operations.crawls import CrawlView, Name, control_for_change, to_view
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -126,4 +126,4 @@ def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     }
     if "purposes" in options:
         options["purposes"] = " ".join(options["purposes"])
-    return view_of(control.start(request.name, options, token=str(caller.token or "")))
+    return to_view(control.start(request.name, options, token=str(caller.token or "")))

@@ -1,7 +1,7 @@
 """
 Operations that enqueue URLs, report their progress, and fetch a URL now or if it is stale.
 
-Another operation explains a URL's stored data, and what the URL is waiting for.
+Another operation explains what is stored about a URL, and what the URL is waiting for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import check_present
-from aragog.api.operations.crawls import check_owner, crawl_of_token
+from aragog.api.operations.crawls import check_owner, get_token_crawl
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import MAX_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
@@ -45,7 +45,7 @@ _RECORD_FIELDS = tuple(field.name for field in fields(Record))
 
 @dataclass(frozen=True, slots=True)
 class EnqueueRequest(EnqueueArguments):
-    """URLs to enqueue, with the options of every `enqueue`."""
+    """URLs to enqueue, and how to enqueue them."""
 
     urls: Annotated[
         Sequence[str],
@@ -77,7 +77,7 @@ def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
     }
     if request.crawl:
         check_owner(caller, request.crawl)
-    elif name := crawl_of_token(caller.token, caller.parts.crawls):
+    elif name := get_token_crawl(caller.token, caller.parts.crawls):
         options["crawl"] = name
     results = tuple(send(list(request.urls), **options))
     batches, batch = caller.parts.batches, request.batch
@@ -275,7 +275,7 @@ def _fetch_steps(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> 
             fields=request.fields,
             request_id=request.request_id,
             traceparent=request.traceparent,
-            crawl=partial(crawl_of_token, caller.token, caller.parts.crawls),
+            crawl=partial(get_token_crawl, caller.token, caller.parts.crawls),
         )
     )
     record = check_present(caller.store, fetched.url, fetched.record)

@@ -59,7 +59,7 @@ class CrawlView(CrawlTerms):
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
-    """How often the schedule has restarted the crawl."""
+    """How many times the schedule has restarted the crawl."""
     next_round_ms: int = 0
     """When the schedule restarts the crawl, or 0 without a schedule."""
     notes: Mapping[str, int] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class CrawlView(CrawlTerms):
 _COPIED_FIELDS = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}
 
 
-def view_of(status: CrawlStatus) -> CrawlView:
+def to_view(status: CrawlStatus) -> CrawlView:
     """Convert a crawl's status for responses."""
     record, counts = status.record, status.counts
     values = {
@@ -88,15 +88,15 @@ def view_of(status: CrawlStatus) -> CrawlView:
     )
 
 
-def control_of(caller: Caller) -> CrawlControl:
+def get_control(caller: Caller) -> CrawlControl:
     """Return this server's crawl control. Raises `Unsupported` if it has none."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
 def control_for_change(caller: Caller, name: str) -> CrawlControl:
-    """Return the crawl control if the caller may change this crawl. Raises like `check_owner`."""
+    """Return the crawl control. Raises `NotYourCrawl` if the caller may not change the crawl."""
     check_owner(caller, name)
-    return control_of(caller)
+    return get_control(caller)
 
 
 @dataclass(eq=False, repr=False)
@@ -125,7 +125,7 @@ def check_owner(caller: Caller, name: str) -> None:
         raise NotYourCrawl(name)
 
 
-def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
+def get_token_crawl(token: str | None, control: CrawlControl | None) -> str:
     """
     Return a token's default crawl, or "" without a token. The crawl is started when it is first
     used, and again after it was cancelled.
@@ -152,12 +152,12 @@ class CrawlsRequest:
 )
 def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
     """List all crawls, the built-in ones (`enqueued`, `refresh`) first, then the others by name."""
-    return [view_of(status) for status in control_of(caller).all()]
+    return [to_view(status) for status in get_control(caller).all()]
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRequest:
-    """One crawl."""
+    """The name of a crawl."""
 
     name: Name
 
@@ -174,8 +174,8 @@ def _crawl_exists(control: CrawlControl, name: str) -> bool:
 )
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
     """Return a crawl with the outcomes of its URLs, or None if no crawl has this name."""
-    control = control_of(caller)
-    return view_of(control.status(request.name)) if _crawl_exists(control, request.name) else None
+    control = get_control(caller)
+    return to_view(control.status(request.name)) if _crawl_exists(control, request.name) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,9 @@ class CrawlReportView:
     hours: tuple[CrawlHour, ...] = field(default=())
     """The last 90 days by hour, in order."""
     failures: tuple[FailedUrls, ...] = ()
-    """Failures by reason, with the most frequent first, up to 1,000."""
+    """Failures by reason, the most frequent first, up to 1,000."""
     open: tuple[OpenDomain, ...] = ()
-    """Domains with pending URLs of this crawl, with the slowest first, up to 1,000."""
+    """Domains with pending URLs of this crawl, the slowest first, up to 1,000."""
     open_domains: int = 0
     """The total number of open domains."""
     seconds_left: float | None = None
@@ -228,13 +228,13 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     The report contains outcomes by domain and by hour, failures, what delays the open domains, and
     the estimated time left.
     """
-    control = control_of(caller)
+    control = get_control(caller)
     if not _crawl_exists(control, request.name):
         return None
     report = control.report(request.name)
     largest = sorted(report.domains.items(), key=_url_count_key)[:MAX_DOMAINS]
     return CrawlReportView(
-        view_of(report.status),
+        to_view(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
         tuple(CrawlHour(hour * HOUR_MS, dict(counts)) for hour, counts in report.hours.items()),
         report.failures,
@@ -275,7 +275,7 @@ def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
     """
     control = control_for_change(caller, request.name)
     change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
-    return view_of(change[request.state](request.name))
+    return to_view(change[request.state](request.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class ScopeDecision:
 )
 def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
     """Decide whether a URL belongs to a crawl, and return the deciding rule."""
-    decision = control_of(caller).decide(request.name, request.url, request.page_url)
+    decision = get_control(caller).decide(request.name, request.url, request.page_url)
     return ScopeDecision(decision.accepted, decision.rule)
 
 
@@ -333,7 +333,7 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     Cancel a crawl, delete the pages that belong only to it, and forget the crawl.
 
     This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
-    and the call can be repeated until the crawl is unknown.
+    and you can repeat the call until the crawl is unknown.
     """
-    result = control_of(caller).delete(request.name)
+    result = get_control(caller).delete(request.name)
     return DeletedCrawl(result.deleted, result.kept)

@@ -30,7 +30,7 @@ PRIORITY = 0
 MAX_WAIT_MS = 60_000
 """The upper bound of a caller's `max_wait_ms`."""
 TAKEN_DOWN = "it was taken down"
-_CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+_CONFIRMING_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 class Enqueue(Protocol):
@@ -50,7 +50,7 @@ class Enqueue(Protocol):
 
 
 class FetchState(StrEnum):
-    """How a URL's stored data compares to the ages that the caller accepts."""
+    """Whether a URL's stored data is fresh enough for the caller."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -112,11 +112,11 @@ class Fetching:
     Fetches URLs for waiting callers. Thread-safe.
 
     Args:
-        store: pages are read from it.
+        store: the store that contains the pages.
         enqueue: `Aragog.enqueue`.
         completions: reports finished URLs.
         max_waiting: how many callers may wait at the same time. Others get an immediate response.
-        extractors: prefixes of extracted fields, in addition to the Rich Pin's.
+        extractors: prefixes of extracted fields, in addition to the Rich Pin's prefixes.
         clock: the clock for ages and deadlines.
     """
 
@@ -171,14 +171,14 @@ class Fetching:
         url = normalize(request.url)
         check_request_id(request.request_id)
         deadline_s = self.clock.monotonic_s() + min(request.max_wait_ms, MAX_WAIT_MS) / 1000
-        response = before = self._read_stored(url, request)
+        response = previous = self._read_stored(url, request)
         if not self._must_fetch(response, request):
             return response
         # Check this here, because producers only check hosts and domains.
         if self.store.takedowns.refused([url]):
             return replace(response, reason=TAKEN_DOWN)
-        is_full = self._draining or self.completions.count >= self.max_waiting
-        if request.max_wait_ms <= 0 or is_full:
+        must_respond_now = self._draining or self.completions.count >= self.max_waiting
+        if request.max_wait_ms <= 0 or must_respond_now:
             return self._enqueue(response, request)[0]
         try:
             with self.completions.subscribe(url) as subscription:
@@ -199,8 +199,8 @@ class Fetching:
                     # The completed job may be an earlier one that fetched nothing.
                     if (
                         started_count > 1 and was_fetched
-                    ) or response.tried_at_ms != before.tried_at_ms:
-                        return self._response_after(response, before)
+                    ) or response.tried_at_ms != previous.tried_at_ms:
+                        return self._response_after(response, previous)
         except TRANSIENT as error:
             return _failure_response(response, error)
 
@@ -255,7 +255,7 @@ class Fetching:
             state=FetchState.STALE if (is_stale or stale_fields) and not has_failed else state,
             age_s=age_s,
             stale_fields=stale_fields,
-            reason=_reason_of_failure(record),
+            reason=_failure_reason(record),
             tried_at_ms=tried_at_ms,
             confirmed_at_ms=confirmed_at_ms,
         )
@@ -266,13 +266,13 @@ class Fetching:
         at_ms = true_at_ms(name, info, confirmed_at_ms or None, self.extractors)
         return None if at_ms is None else max(0, now_ms - at_ms) / 1000
 
-    def _response_after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
+    def _response_after(self, response: FetchResponse, previous: FetchResponse) -> FetchResponse:
         """
         Return the response after a fetch. A page that the fetch confirmed is fresh, whatever its
         age.
         """
         # Compare times, because the ages were computed at different times.
-        if response.confirmed_at_ms <= before.confirmed_at_ms:
+        if response.confirmed_at_ms <= previous.confirmed_at_ms:
             return response
         stale_fields = tuple(
             name for name in response.stale_fields if not comes_from_fetches(name, self.extractors)
@@ -285,7 +285,7 @@ class Fetching:
         facts = record.facts
         fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
         tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
-        if tried_at_ms == fetched_at_ms or facts.get("outcome") in _CONFIRMING:
+        if tried_at_ms == fetched_at_ms or facts.get("outcome") in _CONFIRMING_OUTCOMES:
             return tried_at_ms, tried_at_ms
         return self.store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
 
@@ -306,14 +306,13 @@ class Fetching:
         return _is_older(tried_ago_s, max_age_s)
 
 
-def _reason_of_failure(record: Record) -> str | None:
+def _failure_reason(record: Record) -> str | None:
     """
-    Return why the last fetch of a record's URL returned no page.
-
-    Returns None if it returned one, or if there was no fetch.
+    Return why the last fetch of a record's URL returned no page, or None if it returned a page or
+    there was no fetch.
     """
     outcome = record.facts.get("outcome")
-    if outcome is None or outcome in _CONFIRMING:
+    if outcome is None or outcome in _CONFIRMING_OUTCOMES:
         return None
     return str(record.facts.get("reason") or outcome)
 

@@ -1,8 +1,8 @@
 """
 List the names and sizes of a record's fields, without their values.
 
-A record written before records had limits may be too large to read as a whole. Its fields must then
-be read by name, and this operation lists the names.
+A record from the time before records had limits may be too large to read as a whole. Its fields
+must then be read by name, and this operation lists the names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owners of fields, who alone may write them (`serving.field_writers`)."""
+"""Check that only the owners of a field write it (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class FieldWriters:
                     f"{field[:200]} is too similar to {similar}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
-            writers = self._owners_of(field)
+            writers = self._find_owners(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
-                    f"{field[:200]} may be written only by {_named(writers)} "
+                    f"{field[:200]} may be written only by {_describe_tokens(writers)} "
                     "(serving.field_writers)",
                 )
 
@@ -66,12 +66,12 @@ class FieldWriters:
                 return name
         return None
 
-    def _owners_of(self, field: str) -> frozenset[str] | None:
+    def _find_owners(self, field: str) -> frozenset[str] | None:
         declared = (self._declared.get(pattern) for pattern in patterns(field))
         return next((writers for writers in declared if writers is not None), None)
 
 
-def _named(tokens: Iterable[str]) -> str:
+def _describe_tokens(tokens: Iterable[str]) -> str:
     """Return `the token ops`, or `the tokens ops, other and team`."""
     *others, last = sorted(tokens)
     return f"the tokens {', '.join(others)} and {last}" if others else f"the token {last}"

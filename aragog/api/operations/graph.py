@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAX_VALUE_BYTES = 1_000_000
 MAX_ORDER_BYTES = 500
 MIN_TYPE, MAX_TYPE = 16, 65_535
-"""Edge types for applications. The store uses 0 for links, 1 for aliases, 2 for watches."""
+"""The types of applications' edges. The store uses 0 for links, 1 for aliases, 2 for watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
 ID_CHARS = 32
 
@@ -102,16 +102,16 @@ class GraphEdge:
         return cls(edge.other.hex(), edge.score, edge.properties, edge.order or None)
 
 
-def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return a node's id in a graph or, without one, in the store, where URLs have ids, too."""
+def resolve_node(caller: Caller, node: str, graph: str | None) -> bytes:
+    """Return a node's id in a graph or, if `graph` is None, in the store."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
-    return id_of(node, graph)
+    return parse_node_id(node, graph)
 
 
-def id_of(node: str, graph: str | None = None) -> bytes:
+def parse_node_id(node: str, graph: str | None = None) -> bytes:
     """
-    Return a node's id, which is `node` itself or the first 16 bytes of its name's SHA-256.
+    Return a node's id, either `node` itself or the first 16 bytes of the SHA-256 of its name.
 
     Raises:
         BadInput: `node` is neither an id, nor a URL, nor the name of a node in a graph.
@@ -131,7 +131,7 @@ def id_of(node: str, graph: str | None = None) -> bytes:
     return url_key(node)
 
 
-def graph_of(caller: Caller, name: str) -> ApplicationGraph:
+def get_graph(caller: Caller, name: str) -> ApplicationGraph:
     """
     Return an application's graph.
 
@@ -149,7 +149,7 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
         BadInput: there is no such graph.
         SizeExceeded: the requested data is too large for one read.
     """
-    graph = graph_of(caller, name)
+    graph = get_graph(caller, name)
     try:
         with BoundedRead():
             return read(graph)
@@ -160,7 +160,7 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
         ) from error
 
 
-def cursor_of(cursor: str | None) -> bytes | None:
+def decode_cursor(cursor: str | None) -> bytes | None:
     """
     Decode a cursor to a position.
 
@@ -174,10 +174,10 @@ def cursor_of(cursor: str | None) -> bytes | None:
 
 
 @contextmanager
-def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
+def translate_unique_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
-    Raise ValueTaken with the other record's URL if a unique value belongs to another record. If
-    that record is gone in the meantime, the error has its node id.
+    Convert NotUnique to ValueTaken, with the URL of the record that has the unique value. If that
+    record was deleted in the meantime, the error has the record's node id.
     """
     try:
         yield
@@ -189,15 +189,15 @@ def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
         raise ValueTaken(error.name, url) from error
 
 
-def application_node(caller: Caller, node: str) -> bytes:
-    """Return the id of a store node that is not a page. Raises BadInput for a page."""
-    key = page_node(caller, node, None)
+def application_node_id(caller: Caller, node: str) -> bytes:
+    """Return the id of an application's node in the store. Raises BadInput for a page."""
+    key = resolve_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is a page; use `put` and `remove`")
     return key
 
 
-def refuse_taken_down(caller: Caller, node: str) -> None:
+def check_not_taken_down(caller: Caller, node: str) -> None:
     """Raise TakenDown if the URL was taken down."""
     if "://" in node:
         for url in caller.store.takedowns.refused([normalize(node)]):

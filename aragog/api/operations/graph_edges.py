@@ -20,13 +20,13 @@ from aragog.api.operations.graph import (
     Order,
     OtherNode,
     Score,
-    cursor_of,
-    graph_of,
-    holder_errors,
-    id_of,
-    page_node,
+    check_not_taken_down,
+    decode_cursor,
+    get_graph,
+    parse_node_id,
     read_graph,
-    refuse_taken_down,
+    resolve_node,
+    translate_unique_errors,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -40,7 +40,7 @@ from aragog.urlstore.uses import usable_nodes
 from zengraph import EdgeKey, Edges, MultiGraph, NewEdge
 from zengraph import Graph as ApplicationGraph
 
-PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
+PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = MUTATION_KINDS = (
     "put_node", "remove_node", "put_edge", "remove_edge",
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ EdgeType = Annotated[
         minimum=0, maximum=MAX_TYPE,
     ),
 ]  # fmt: skip
-RowEdgeType = Annotated[
+NonLinkEdgeType = Annotated[
     int,
     Option(
         "The edge type: 1 for aliases, 2 for watches, 16 and above for applications.",
@@ -77,7 +77,7 @@ EdgeProperties = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EdgePage:
-    """A part of a list of edges. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of edges. Pass its cursor to get the next page; on the last page, it is None."""
 
     edges: tuple[GraphEdge, ...]
     cursor: str | None = None
@@ -108,11 +108,11 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     properties = request.properties or {}
     caller.store.fields.check(properties)
     source, target = (
-        page_node(caller, request.node, request.graph),
-        page_node(caller, request.other, request.graph),
+        resolve_node(caller, request.node, request.graph),
+        resolve_node(caller, request.other, request.graph),
     )
     if request.graph is not None:
-        graph_of(caller, request.graph).put_edge(
+        get_graph(caller, request.graph).put_edge(
             source, request.type, target, score=request.score, properties=properties,
             order=request.order or b"",
         )  # fmt: skip
@@ -120,7 +120,7 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     if request.order:
         raise BadInput("order: only edges of a named graph have an order; set graph")
     for end in (request.node, request.other):
-        refuse_taken_down(caller, end)
+        check_not_taken_down(caller, end)
     caller.store.zen.put_edge(
         source, request.type, target, score=request.score, properties=properties
     )
@@ -144,11 +144,11 @@ class RemoveEdgeRequest:
 def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
     """Remove an application's edge, if it exists. Safe to repeat."""
     source, target = (
-        page_node(caller, request.node, request.graph),
-        page_node(caller, request.other, request.graph),
+        resolve_node(caller, request.node, request.graph),
+        resolve_node(caller, request.other, request.graph),
     )
     if request.graph is not None:
-        graph_of(caller, request.graph).remove_edges([(source, request.type, target)])
+        get_graph(caller, request.graph).remove_edges([(source, request.type, target)])
         return
     caller.store.zen.remove_edge(source, request.type, target, score=request.score)
 
@@ -158,7 +158,7 @@ class GetEdgeRequest:
     """The edge to read."""
 
     node: Node
-    type: RowEdgeType
+    type: NonLinkEdgeType
     other: OtherNode
     _: KW_ONLY
     score: EdgeScore = 0
@@ -177,8 +177,8 @@ def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
     Returns None if there is no such edge.
     """
     source, target = (
-        page_node(caller, request.node, request.graph),
-        page_node(caller, request.other, request.graph),
+        resolve_node(caller, request.node, request.graph),
+        resolve_node(caller, request.other, request.graph),
     )
     if request.graph is not None:
         edge = read_graph(caller, request.graph, lambda g: g.get_edge(source, request.type, target))
@@ -191,7 +191,7 @@ def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
 
 @dataclass(frozen=True, slots=True)
 class EdgesRequest:
-    """A part of a list of edges."""
+    """Which edges of a node to list."""
 
     node: Node
     type: EdgeType
@@ -215,9 +215,9 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
     """
     List a node's edges by score. Edges of type 0 are a page's links, with `url`, `text` and `rel`.
 
-    A page ends before its limit once its properties reach 4 MiB.
+    A result page is cut short once the properties in it reach 4 MiB.
     """
-    key, after = page_node(caller, request.node, request.graph), cursor_of(request.cursor)
+    key, after = resolve_node(caller, request.node, request.graph), decode_cursor(request.cursor)
 
     def read(graph: MultiGraph | ApplicationGraph) -> Edges:
         return graph.edges(
@@ -247,10 +247,10 @@ def _read_store_edges(
         return read(store.zen)
     direction = DIRECTIONS[request.direction]
     page = store.link_edges.edges(key, direction, request.limit, after)
-    return _allowed_links(page, store.zen, key, request)
+    return _filter_links(page, store.zen, key, request)
 
 
-def _allowed_links(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
+def _filter_links(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
     if request.purpose is None:
         return page
     is_out = request.direction == "out"
@@ -280,9 +280,12 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     Count a node's edges of one type.
 
     The counts of links and of the types in `store.graph_counted` are stored. Other edges are
-    counted one by one, in a graph up to 10,000.
+    counted one by one, up to 10,000 in an application's graph.
     """
-    key, direction = page_node(caller, request.node, request.graph), DIRECTIONS[request.direction]
+    key, direction = (
+        resolve_node(caller, request.node, request.graph),
+        DIRECTIONS[request.direction],
+    )
 
     def read(store: UrlStore) -> int:
         if request.type == LINK:
@@ -299,7 +302,7 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
 class GraphMutation:
     """One change to a graph."""
 
-    kind: Annotated[str, Option("What to change.", choices=KINDS)]
+    kind: Annotated[str, Option("What to change.", choices=MUTATION_KINDS)]
     node: Node
     type: Annotated[int | None, Option("The edge type.", minimum=MIN_TYPE, maximum=MAX_TYPE)] = None
     other: Annotated[
@@ -326,19 +329,19 @@ class MutateRequest:
 )
 def mutate(caller: Caller, request: MutateRequest) -> None:
     """
-    Make many changes to a graph in a few round trips. The whole call is safe to repeat.
+    Make many changes to a graph in a few round trips. Safe to repeat.
 
     The batch is not atomic. Consecutive changes of the same kind are applied together, and changes
     before an error stay. Invalid input is detected before anything is written.
     """
-    ordered_types = graph_of(caller, request.graph).schema.ordered
+    ordered_types = get_graph(caller, request.graph).schema.ordered
     for index, change in enumerate(request.mutations):
-        _check(caller, f"mutations[{index}]", change, ordered_types)
+        _check_change(caller, f"mutations[{index}]", change, ordered_types)
     for kind, changes in groupby(request.mutations, key=lambda change: change.kind):
-        _apply(caller, request.graph, kind, list(changes))
+        _apply_changes(caller, request.graph, kind, list(changes))
 
 
-def _check(
+def _check_change(
     caller: Caller, position: str, change: GraphMutation, ordered_types: Sequence[int]
 ) -> None:
     """Raise BadInput if a change is invalid. The message names the change."""
@@ -354,17 +357,17 @@ def _check(
     try:
         caller.store.fields.check(change.properties or {})
         for node in filter(None, (change.node, change.other)):
-            id_of(node, "")
+            parse_node_id(node, "")
     except BAD_INPUT as error:
         raise BadInput(f"{position}: {error}") from error
 
 
-def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
-    graph = graph_of(caller, name)
-    keys = [id_of(change.node, name) for change in changes]
+def _apply_changes(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
+    graph = get_graph(caller, name)
+    keys = [parse_node_id(change.node, name) for change in changes]
     if kind == PUT_NODE:
         values = (change.properties or {} for change in changes)
-        with holder_errors(caller, name):
+        with translate_unique_errors(caller, name):
             graph.put_nodes(list(zip(keys, values, strict=True)))
     elif kind == REMOVE_NODE:
         for key in keys:
@@ -383,9 +386,11 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
 
 def _edge_keys(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
     for change in changes:
-        assert change.type is not None  # noqa: S101 - `_check` refused it
-        assert change.other is not None  # noqa: S101 - `_check` refused it
-        yield EdgeKey(id_of(change.node, name), change.type, id_of(change.other, name))
+        assert change.type is not None  # noqa: S101 - `_check_change` refused it
+        assert change.other is not None  # noqa: S101 - `_check_change` refused it
+        yield EdgeKey(
+            parse_node_id(change.node, name), change.type, parse_node_id(change.other, name)
+        )
 
 
 def _check_type(edge_type: int) -> None:

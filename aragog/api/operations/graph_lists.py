@@ -1,8 +1,8 @@
 """
 Operations that take edges, trim lists of edges, and look up nodes and edges by prefix.
 
-They only work on application graphs, because in the store's graph an edge's score is part of its
-identity.
+They only work on applications' graphs, because edges of the store's graph are identified by their
+scores, too.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from aragog.api.operations.graph import (
     NamedGraph,
     Node,
     Score,
-    cursor_of,
-    graph_of,
-    id_of,
+    decode_cursor,
+    get_graph,
+    parse_node_id,
     read_graph,
 )
 from aragog.api.operations.graph_edges import EdgePage
@@ -34,7 +34,7 @@ from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES, Cursor, Limit
 from aragog.errors import BadInput
 
-LowestFirst = Annotated[bool, Option("The lowest scores are the best instead of the highest.")]
+LowestFirst = Annotated[bool, Option("Treat the lowest scores as the best, not the highest.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
     Remove a node's best edges and return them, with the best first.
 
     No edge is returned to two requests unless it was added again in between. If the response is
-    lost, so are its edges. With `request_id`, repeating the request returns them again.
+    lost, its edges are lost, too. With `request_id`, repeating the request returns them again.
     """
-    key = id_of(request.node, request.graph)
-    edges = graph_of(caller, request.graph).take_edges(
+    key = parse_node_id(request.node, request.graph)
+    edges = get_graph(caller, request.graph).take_edges(
         key, request.type, request.count, lowest=request.lowest, request_id=request.request_id
     )
     return list(map(GraphEdge.of, edges))
@@ -95,11 +95,11 @@ def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
     """
     Remove a node's edges of a type except the best ones, and return how many were removed.
 
-    Safe to repeat. One call removes up to 10,000 edges. For a longer list it fails as unavailable,
-    and the call must be repeated.
+    Safe to repeat. One call removes up to 10,000 edges. If the list is longer, the call fails with
+    Unavailable; repeat it until it succeeds.
     """
-    return graph_of(caller, request.graph).trim_edges(
-        id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
+    return get_graph(caller, request.graph).trim_edges(
+        parse_node_id(request.node, request.graph), DIRECTIONS[request.direction], request.type,
         request.keep, lowest=request.lowest,
     )  # fmt: skip
 
@@ -129,15 +129,15 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
     """
     List a node's edges with the same score whose order values start with a prefix, in that order.
 
-    This requires a type in `store.graph_ordered`. A page ends before its limit once its properties
-    reach 4 MiB.
+    This requires a type in `store.graph_ordered`. A result page is cut short once the properties in
+    it reach 4 MiB.
     """
-    after = cursor_of(request.cursor)
+    after = decode_cursor(request.cursor)
     page = read_graph(
         caller,
         request.graph,
         lambda graph: graph.edges(
-            id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
+            parse_node_id(request.node, request.graph), DIRECTIONS[request.direction], request.type,
             request.limit, after, reverse=request.reverse, prefix=request.prefix,
             least_score=request.score,
         ),
@@ -148,7 +148,7 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class PropertyPage:
-    """Some of a node's properties. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of properties. Pass its cursor to get the next page; on the last page, it is None."""
 
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     cursor: str | None = None
@@ -175,7 +175,7 @@ class NodePropertiesRequest:
 )  # fmt: skip
 def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyPage:
     """List the properties of a graph's node whose names start with a prefix, sorted by name."""
-    key = id_of(request.node, request.graph)
+    key = parse_node_id(request.node, request.graph)
     properties, cursor = read_graph(
         caller,
         request.graph,
@@ -200,12 +200,12 @@ class LookupPrefixRequest:
 )
 def lookup_prefix(caller: Caller, request: LookupPrefixRequest) -> ScannedNodes:
     """
-    List the nodes of a graph whose value of a property starts with a prefix, sorted by value.
+    List the nodes of a graph whose property starts with a prefix, sorted by the property's value.
 
     Each node is returned with that property only.
     """
-    after = cursor_of(request.cursor)
-    if request.name not in graph_of(caller, request.graph).schema.sorted:
+    after = decode_cursor(request.cursor)
+    if request.name not in get_graph(caller, request.graph).schema.sorted:
         raise BadInput(
             f"name: {request.name!r} is not sorted in {request.graph}; add it to store.graph_sorted"
         )

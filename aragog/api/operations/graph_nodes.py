@@ -16,12 +16,12 @@ from aragog.api.operations.graph import (
     Node,
     NodePurpose,
     Properties,
-    application_node,
-    cursor_of,
-    graph_of,
-    holder_errors,
-    page_node,
+    application_node_id,
+    decode_cursor,
+    get_graph,
     read_graph,
+    resolve_node,
+    translate_unique_errors,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -38,7 +38,7 @@ LookupValue = Annotated[bytes, Option("The value.", max_bytes=MAX_VALUE_BYTES)]
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A part of a list of nodes. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of node ids. Pass its cursor to get the next page; on the last page, it is None."""
 
     nodes: tuple[str, ...]
     cursor: str | None = None
@@ -46,7 +46,7 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class ScannedNodes:
-    """A part of all nodes. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of nodes. Pass its cursor to get the next page; on the last page, it is None."""
 
     nodes: tuple[GraphNode, ...]
     cursor: str | None = None
@@ -71,7 +71,7 @@ def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
 
     Returns None if the node does not exist.
     """
-    key = page_node(caller, request.node, request.graph)
+    key = resolve_node(caller, request.node, request.graph)
     if request.graph is not None:
         properties = read_graph(
             caller, request.graph, lambda g: g.get_node(key, request.properties)
@@ -107,7 +107,7 @@ def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
 
     One call returns up to 32 MiB. If the nodes are larger, request fewer nodes or properties.
     """
-    keys = [page_node(caller, node, request.graph) for node in request.nodes]
+    keys = [resolve_node(caller, node, request.graph) for node in request.nodes]
     nodes_by_key = read_graph(
         caller, request.graph, lambda g: g.get_nodes(keys, request.properties)
     )
@@ -116,7 +116,7 @@ def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
 
 @dataclass(frozen=True, slots=True)
 class ScanNodesRequest:
-    """A part of all nodes of a graph."""
+    """Which page of a graph's nodes to return."""
 
     graph: NamedGraph
     limit: Limit = 100
@@ -129,9 +129,9 @@ def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     """
     List all nodes of a graph, page by page, sorted by id. The list is not a snapshot.
 
-    A page ends before its limit once its properties reach 4 MiB.
+    A result page is cut short once the properties in it reach 4 MiB.
     """
-    after = cursor_of(request.cursor)
+    after = decode_cursor(request.cursor)
     rows, cursor = read_graph(
         caller, request.graph, lambda g: g.scan_nodes(request.limit, after, request.properties)
     )
@@ -158,13 +158,13 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
     """
     caller.store.fields.check(request.properties)
     if request.graph is not None:
-        key = page_node(caller, request.node, request.graph)
-        with holder_errors(caller, request.graph):
-            graph_of(caller, request.graph).put_node(key, request.properties)
+        key = resolve_node(caller, request.node, request.graph)
+        with translate_unique_errors(caller, request.graph):
+            get_graph(caller, request.graph).put_node(key, request.properties)
         return
     caller.parts.writers.check(caller.token, request.properties)
-    key = application_node(caller, request.node)
-    with holder_errors(caller):
+    key = application_node_id(caller, request.node)
+    with translate_unique_errors(caller):
         caller.store.zen.put_node(key, request.properties)
 
 
@@ -184,21 +184,23 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
     """
     Remove an application's node with its edges in both directions. Safe to repeat.
 
-    In a graph, one call removes up to 10,000 edges. For a node with more, it fails as unavailable,
-    and the call must be repeated.
+    In an application's graph, one call removes up to 10,000 edges. If the node has more, the call
+    fails with Unavailable; repeat it until it succeeds.
     """
     if request.graph is not None:
-        graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
+        get_graph(caller, request.graph).remove_node(
+            resolve_node(caller, request.node, request.graph)
+        )
         return
     zen = caller.store.zen
-    key = application_node(caller, request.node)
+    key = application_node_id(caller, request.node)
     caller.parts.writers.check(caller.token, zen.property_sizes(key))
     zen.remove_node(key)
 
 
 @dataclass(frozen=True, slots=True)
 class LookupRequest:
-    """A value of an indexed property."""
+    """The value of an indexed property to look up."""
 
     name: Annotated[
         str,
@@ -218,10 +220,10 @@ class LookupRequest:
 
 @operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
 def lookup(caller: Caller, request: LookupRequest) -> NodePage:
-    """List the nodes, including pages, that have a value of an indexed property."""
-    after = cursor_of(request.cursor)
+    """List the nodes, including pages, whose indexed property has the given value."""
+    after = decode_cursor(request.cursor)
     if request.graph is not None:
-        graph = graph_of(caller, request.graph)
+        graph = get_graph(caller, request.graph)
         if request.name not in graph.schema.searchable:
             raise BadInput(
                 f"name: {request.name!r} is not indexed in {request.graph}; "
@@ -247,7 +249,7 @@ def lookup(caller: Caller, request: LookupRequest) -> NodePage:
 
 @dataclass(frozen=True, slots=True)
 class LookupUniqueRequest:
-    """A value of a unique property."""
+    """The value of a unique property to look up."""
 
     name: Annotated[
         str,
@@ -270,12 +272,12 @@ class LookupUniqueRequest:
 )
 def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
     """
-    Return the node that has a value of a unique property, with the node's properties.
+    Return the node whose unique property has the given value, with its properties.
 
     Returns None if no node has the value.
     """
     if request.graph is not None:
-        graph = graph_of(caller, request.graph)
+        graph = get_graph(caller, request.graph)
         if request.name not in graph.schema.unique:
             raise BadInput(
                 f"name: {request.name!r} is not unique in {request.graph}; "

@@ -1,4 +1,4 @@
-"""The graphs of applications (`store.graphs`), each with its own tables."""
+"""Applications' graphs (`store.graphs`). Each has its own tables."""
 
 from __future__ import annotations
 

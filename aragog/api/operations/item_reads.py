@@ -1,4 +1,4 @@
-"""Operations that read items. A page can have many, each identified by its key."""
+"""Operations that read items. A page can have many items, each identified by its key."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """A part of a list of items. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of items. Pass its cursor to get the next page; on the last page, it is None."""
 
     items: tuple[ItemRecord, ...]
     cursor: str | None = None
@@ -67,7 +67,7 @@ class ItemPage:
 
 @dataclass(frozen=True, slots=True)
 class ItemsRequest:
-    """A part of a kind's items."""
+    """Which items of a kind to list."""
 
     kind: Kind
     host: SiteHost
@@ -83,11 +83,10 @@ class ItemsRequest:
 )
 def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     """
-    List a kind's items, in no particular order. An item that several pages show is returned once.
-
-    Items without a key are returned together with all others of their page, so a part of the list
-    may exceed its limit. A part may also be shorter, or empty, even if more items follow its
-    cursor. Raises BadInput for a kind that is neither in `extract` nor stored for this host.
+    List a kind's items, in no particular order. An item on several pages is returned once.
+    Items without a key are returned together with all other items of their web page, so a result
+    may exceed its limit. It may also be shorter, or empty, even if more items follow its cursor.
+    Raises BadInput for a kind that is neither in `extract` nor stored for this host.
     """
     site = site_name(request.host)
 
@@ -106,7 +105,7 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     page = caller.read(read)
     if not page.items and page.cursor is None:
         _check_kind(caller, request.kind, site)
-    return ItemPage(tuple(map(_record, page.items)), page.cursor)
+    return ItemPage(tuple(map(_to_record, page.items)), page.cursor)
 
 
 def _check_kind(caller: Caller, kind: str, site: str) -> None:
@@ -127,13 +126,13 @@ def _check_kind(caller: Caller, kind: str, site: str) -> None:
         )
 
 
-def _record(item: StoredItem) -> ItemRecord:
+def _to_record(item: StoredItem) -> ItemRecord:
     return ItemRecord(item.kind, item.key, item.values, item.page_url, item.fetched_at_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class PastItem:
-    """The values of an item from `at_ms` on. They are None if no page had the item."""
+    """An item's values from `at_ms` on. They are None if no page had the item then."""
 
     at_ms: int
     values: Annotated[
@@ -165,8 +164,8 @@ def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     """
     Return earlier versions of an item on the pages that have it now, newest first.
 
-    The history goes back as far as `store.history` keeps the field `items.KIND`. If that field is
-    not in `store.history`, only the current version is returned.
+    `store.history` determines how long the earlier values of `items.KIND` are kept. If it does not
+    contain this field, only the current version is returned.
     """
     site = site_name(request.host)
 

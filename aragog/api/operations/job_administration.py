@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from aragog.api.operations.job_queues import Queue, jobs_of
+from aragog.api.operations.job_queues import Queue, get_jobs
 from aragog.api.operations.jobs import YEAR_MS
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
@@ -17,15 +17,15 @@ from aragog.errors import BadInput
 from pinlater.models import JobState
 from pinlater.retry_policy import RetryPolicy
 
-_STATES = tuple(state.value for state in JobState)
-Ids = Annotated[
+_JOB_STATES = tuple(state.value for state in JobState)
+JobIds = Annotated[
     Sequence[str],
     Option("Job ids; default: all jobs in the state.", max_items=MAX_ITEMS),
 ]
 
 
-def _states(caller: Caller) -> QueueStates:
-    return QueueStates(jobs_of(caller), caller.door)
+def _queue_states(caller: Caller) -> QueueStates:
+    return QueueStates(get_jobs(caller), caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ListQueuesRequest:
 )
 def list_queues(caller: Caller, _request: ListQueuesRequest) -> list[str]:
     """List the names of the queues that the caller may use, sorted."""
-    return jobs_of(caller).doors.open_queues(caller.door)
+    return get_jobs(caller).doors.open_queues(caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class QueueStateRequest:
 )
 def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
     """
-    Return a queue's job counts by state, its rate and its retry policy. None if there is no such
-    queue.
+    Return a queue's job counts by state, its rate and its retry policy, or None if there is no
+    such queue.
     """
-    return _states(caller).state(request.queue)
+    return _queue_states(caller).state(request.queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ class ListJobsRequest:
     """The jobs of a queue in one state."""
 
     queue: Queue
-    state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
+    state: Annotated[str, Option("The state of the jobs.", choices=_JOB_STATES)] = (
+        JobState.FAILED.value
+    )
     limit: Annotated[int, Option("Maximum number of jobs.", minimum=1, maximum=MAX_ITEMS)] = 100
 
 
@@ -87,8 +89,8 @@ class ListJobsRequest:
     tool=False,
 )
 def list_jobs(caller: Caller, request: ListJobsRequest) -> list[KeptJob]:
-    """List jobs in a state, waiting jobs by due time, and ended jobs with the latest first."""
-    return _states(caller).jobs(request.queue, JobState(request.state), request.limit)
+    """List the jobs in a state: waiting jobs by due time, and ended jobs with the latest first."""
+    return _queue_states(caller).jobs(request.queue, JobState(request.state), request.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class RetryJobsRequest:
     """FAILED jobs to run again."""
 
     queue: Queue
-    job_ids: Ids = ()
+    job_ids: JobIds = ()
 
 
 @operation(
@@ -108,8 +110,8 @@ class RetryJobsRequest:
     tool=False,
 )
 def retry_jobs(caller: Caller, request: RetryJobsRequest) -> int:
-    """Run FAILED jobs again with all their attempts, and return how many are PENDING again."""
-    return _states(caller).retry(request.queue, request.job_ids)
+    """Retry FAILED jobs with all their attempts, and return how many jobs became PENDING."""
+    return _queue_states(caller).retry(request.queue, request.job_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,9 @@ class DeleteJobsRequest:
 
     queue: Queue
     state: Annotated[
-        str, Option("The state of the jobs; RUNNING jobs cannot be deleted.", choices=_STATES)
+        str, Option("The state of the jobs; RUNNING jobs cannot be deleted.", choices=_JOB_STATES)
     ] = JobState.FAILED.value
-    job_ids: Ids = ()
+    job_ids: JobIds = ()
 
 
 @operation(
@@ -133,7 +135,7 @@ class DeleteJobsRequest:
 )
 def delete_jobs(caller: Caller, request: DeleteJobsRequest) -> int:
     """Delete waiting or ended jobs, and return how many were deleted."""
-    return _states(caller).delete(request.queue, JobState(request.state), request.job_ids)
+    return _queue_states(caller).delete(request.queue, JobState(request.state), request.job_ids)
 
 
 _ATTEMPTS = Option("How many attempts a job gets before it is FAILED.", minimum=1, maximum=1000)
@@ -203,7 +205,7 @@ def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueStat
     }
     if request.job_type is not None and not (policy or request.retry_policy):
         raise BadInput("job_type: needs a retry policy to set")
-    return _states(caller).configure(
+    return _queue_states(caller).configure(
         request.queue,
         paused=request.paused,
         rate=request.rate,

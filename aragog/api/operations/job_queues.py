@@ -25,14 +25,14 @@ from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import MAX_ITEMS
 
-CLAIM_MS = 60_000
+DEFAULT_CLAIM_MS = 60_000
 Queue = Annotated[str, QUEUE]
 Claims = Annotated[
     Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", max_items=MAX_ITEMS)
 ]
 
 
-def jobs_of(caller: Caller) -> Jobs:
+def get_jobs(caller: Caller) -> Jobs:
     """Return the job queues. Raises Unsupported if the broker has none."""
     return need(caller.parts.jobs, "this server's broker is not pinlater (broker.url)")
 
@@ -45,7 +45,7 @@ class EnqueueJobsRequest:
     jobs: Annotated[Sequence[QueueJob], Option("The jobs.", max_items=MAX_ITEMS)]
 
 
-def _never_repeatable(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
+def _is_repeatable(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
     return False
 
 
@@ -56,11 +56,11 @@ def _never_repeatable(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool
     scope=WRITE,
     pool=Pool.BROKER,
     tool=False,
-    repeatable=_never_repeatable,
+    repeatable=_is_repeatable,
 )
 def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
     """Add jobs. After an error, some of them may have been added."""
-    return jobs_of(caller).enqueue(request.queue, request.jobs, door=caller.door)
+    return get_jobs(caller).enqueue(request.queue, request.jobs, door=caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class DequeueJobsRequest:
         int,
         Option("How long the claims last without `extend_jobs`.",
                minimum=MIN_CLAIM_MS, maximum=MAX_CLAIM_MS),
-    ] = CLAIM_MS  # fmt: skip
+    ] = DEFAULT_CLAIM_MS  # fmt: skip
     worker: Annotated[str, Option("Name of the worker; only shown to operators.")] = ""
     wait_ms: Annotated[
         int, Option("How long to wait for a job if none is due.", minimum=0, maximum=MAX_WAIT_MS)
@@ -88,7 +88,7 @@ class DequeueJobsRequest:
     scope=WRITE,
     pool=Pool.BROKER,
     tool=False,
-    repeatable=_never_repeatable,
+    repeatable=_is_repeatable,
     waits=True,
 )
 def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[ClaimedJob]]:
@@ -98,7 +98,7 @@ def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[Clai
     Returns an empty list if no job was due within `wait_ms`, or if the server is stopping.
     """
     return (
-        yield from jobs_of(caller).dequeue(
+        yield from get_jobs(caller).dequeue(
             request.queue, request.limit, door=caller.door, claim_ms=request.claim_ms,
             worker=request.worker, wait_ms=request.wait_ms,
         )
@@ -107,7 +107,7 @@ def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[Clai
 
 @dataclass(frozen=True, slots=True)
 class AckJobsRequest:
-    """Jobs that are done."""
+    """The claims of jobs that are done."""
 
     queue: Queue
     claims: Claims
@@ -123,12 +123,12 @@ class AckJobsRequest:
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
     """Acknowledge finished jobs. Returns False for each job whose claim the caller had lost."""
-    return jobs_of(caller).ack(request.queue, request.claims, door=caller.door)
+    return get_jobs(caller).ack(request.queue, request.claims, door=caller.door)
 
 
 @dataclass(frozen=True, slots=True)
 class NackJobsRequest:
-    """Jobs that failed."""
+    """The claims of jobs that failed."""
 
     queue: Queue
     claims: Claims
@@ -151,11 +151,8 @@ class NackJobsRequest:
     tool=False,
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
-    """
-    Report failed jobs, to be retried later or marked FAILED. Returns False for
-    each lost claim.
-    """
-    return jobs_of(caller).nack(
+    """Report failed jobs, to be retried later or marked FAILED. Returns False for lost claims."""
+    return get_jobs(caller).nack(
         request.queue, request.claims, door=caller.door, reason=request.reason,
         delay_ms=request.delay_ms, fail=request.fail,
     )  # fmt: skip
@@ -170,7 +167,7 @@ class ExtendJobsRequest:
     claim_ms: Annotated[
         int,
         Option("How long the claims last from now.", minimum=MIN_CLAIM_MS, maximum=MAX_CLAIM_MS),
-    ] = CLAIM_MS
+    ] = DEFAULT_CLAIM_MS
 
 
 @operation(
@@ -183,4 +180,6 @@ class ExtendJobsRequest:
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
     """Extend claims. Returns False for each lost claim."""
-    return jobs_of(caller).extend(request.queue, request.claims, request.claim_ms, door=caller.door)
+    return get_jobs(caller).extend(
+        request.queue, request.claims, request.claim_ms, door=caller.door
+    )

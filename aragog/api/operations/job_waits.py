@@ -2,8 +2,8 @@
 Wait until a queue may have a due job, for the long poll in `dequeue`.
 
 One thread listens for all waiting callers, with one poller per shard. It wakes one caller for each
-wake token, which tells of a new job. It also wakes one caller per queue when a job becomes due, and
-once per second in case a token was lost.
+wake token, which announces a new job. It also wakes one caller per queue when a job becomes due,
+and once per second in case a token was lost.
 """
 
 from __future__ import annotations
@@ -27,21 +27,17 @@ log = logging.getLogger(__name__)
 IDLE_TIMEOUT_S = 60.0
 """After this time without callers, the thread ends."""
 CHECK_INTERVAL_S = 1.0
-"""How often queues are checked without a token, unless a poller requires it more often."""
+"""How often queues are checked without a token, unless a poller needs more frequent checks."""
 
 
 class Waiter:
-    """
-    A caller that is waiting for a queue.
-
-    Attributes:
-        woken: is completed when the caller should look for jobs.
-    """
+    """A caller that is waiting for a queue's jobs."""
 
     def __init__(self) -> None:
         self.woken: Future[bool] = Future()
-        self.is_used = False
-        """True once the caller has noticed that it was woken."""
+        """Completed when the caller should look for jobs."""
+        self.has_finished = False
+        """True once the caller has noticed that it was woken, or has stopped waiting."""
 
 
 class JobWaits:
@@ -77,31 +73,31 @@ class JobWaits:
             queue: the queue's name in pinlater.
             due_in_s: seconds until the next known job is due, or None if no job is known.
         """
-        waiter = self._begin(queue, due_in_s)
+        waiter = self._add_waiter(queue, due_in_s)
         try:
             yield waiter
         finally:
             if waiter is not None:
-                self._end(queue, waiter)
+                self._remove_waiter(queue, waiter)
 
-    def is_woken(self, queue: str, waiter: Waiter) -> bool:
+    def finish_wait(self, queue: str, waiter: Waiter) -> bool:
         """
-        Return True if the caller should look for jobs. Otherwise its time is up, and it stops
-        waiting.
+        End a caller's wait. Returns True if the caller was woken and should look for jobs, or False
+        if its time is up.
         """
         with self._lock:
             if waiter.woken.done():
-                waiter.is_used = True
+                waiter.has_finished = True
                 return True
             self._waiters[queue].remove(waiter)
-            waiter.is_used = True
+            waiter.has_finished = True
             return False
 
     def close(self) -> None:
         self._closed = True
         self._check_now()
 
-    def _begin(self, queue: str, due_in_s: float | None) -> Waiter | None:
+    def _add_waiter(self, queue: str, due_in_s: float | None) -> Waiter | None:
         now_s = time.monotonic()
         next_check_s = now_s + min(
             CHECK_INTERVAL_S, CHECK_INTERVAL_S if due_in_s is None else due_in_s
@@ -121,10 +117,10 @@ class JobWaits:
         self._check_now()
         return waiter
 
-    def _end(self, queue: str, waiter: Waiter) -> None:
+    def _remove_waiter(self, queue: str, waiter: Waiter) -> None:
         with self._lock:
             self._count -= 1
-            if waiter.is_used:
+            if waiter.has_finished:
                 return
             if not waiter.woken.done():
                 self._waiters[queue].remove(waiter)
@@ -187,9 +183,9 @@ class JobWaits:
             next_check_s = min(self._next_check_s.values(), default=now_s + self._check_interval_s)
             return frozenset(self._waiters), next_check_s
 
-    def _is_idle(self, left_s: float) -> bool:
+    def _is_idle(self, remaining_s: float) -> bool:
         with self._lock:
-            if left_s > 0 or self._waiters:
+            if remaining_s > 0 or self._waiters:
                 return False
             self._thread = None
             return True
@@ -197,14 +193,16 @@ class JobWaits:
     def _wait_for_tokens(self, listeners: list[_Listener], max_s: float) -> None:
         poll = select.poll()
         poll.register(self._wake_reader, select.POLLIN)
-        by_fd = {fd: listener for listener in listeners if (fd := listener.fileno) is not None}
-        for fd in by_fd:
+        listeners_by_fd = {
+            fd: listener for listener in listeners if (fd := listener.fileno) is not None
+        }
+        for fd in listeners_by_fd:
             poll.register(fd, select.POLLIN)
         for fd, _ in poll.poll(max_s * 1000 + 1):
             if fd == self._wake_reader.fileno():
                 self._wake_reader.recv(4096)
                 continue
-            listener = by_fd[fd]
+            listener = listeners_by_fd[fd]
             for queue in listener.tokens():
                 if not self._wake(queue):
                     _return_token(listener.poller.shard, queue)
@@ -214,7 +212,7 @@ class _Listener:
     def __init__(self, poller: ShardPoller) -> None:
         self.poller = poller
         self._queues: frozenset[str] = frozenset()
-        self._not_before_s = 0.0
+        self._retry_at_s = 0.0
 
     @property
     def fileno(self) -> int | None:
@@ -227,7 +225,7 @@ class _Listener:
         has_new_queues = poller.waiting_since_s is not None and not queues <= self._queues
         if has_new_queues or poller.is_overdue(now_s):
             poller.drop()
-        if not queues or not poller.must_send(now_s) or now_s < self._not_before_s:
+        if not queues or not poller.must_send(now_s) or now_s < self._retry_at_s:
             return
         if shard is not cluster.first_shard and not cluster.is_usable(shard):
             return
@@ -248,7 +246,7 @@ class _Listener:
     def _on_error(self, error: Exception) -> None:
         log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
         self.poller.drop()
-        self._not_before_s = time.monotonic() + CHECK_INTERVAL_S
+        self._retry_at_s = time.monotonic() + CHECK_INTERVAL_S
 
 
 def _return_token(shard: ServerShard, queue: str) -> None:

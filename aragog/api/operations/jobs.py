@@ -2,8 +2,8 @@
 Job queues for workers in other programs. A job has an opaque body with a content type, and a job
 type.
 
-`queue_doors.py` decides which queues those programs may use. Each queue and shard has its own job
-numbers, so a job's id includes the queue, as in `0-2a:mail`, or `0-2a-mail` if an older version
+`queue_doors.py` decides which queues those programs may use. Jobs are numbered separately in each
+queue and shard, so a job's id includes both, as in `0-2a:mail`, or `0-2a-mail` if an older version
 enqueued the job.
 """
 
@@ -34,7 +34,7 @@ from pinlater.shard import Shard
 
 MAX_CLAIMS = 200
 MAX_BODY_BYTES = 1_000_000
-MAX_TEXT_BYTES = 200
+MAX_SHORT_TEXT_BYTES = 200
 MIN_CLAIM_MS, MAX_CLAIM_MS = 1_000, 86_400_000
 YEAR_MS = 366 * 86_400_000
 QUEUE = Option(
@@ -69,12 +69,12 @@ class QueueJob:
     unique_key: Annotated[
         str,
         Option("While a job with this key is queued or running, another one is rejected.",
-               max_bytes=MAX_TEXT_BYTES),
+               max_bytes=MAX_SHORT_TEXT_BYTES),
     ] = ""  # fmt: skip
     name: Annotated[
         str,
         Option("The job type, which tells workers how to handle the body; empty if the queue "
-               "has only one.", max_bytes=MAX_TEXT_BYTES),
+               "has only one.", max_bytes=MAX_SHORT_TEXT_BYTES),
     ] = ""  # fmt: skip
     content_type: Annotated[
         str,
@@ -108,7 +108,7 @@ class ClaimedJob:
     """1 for the first delivery."""
     body: bytes
     content_type: str = OCTETS
-    """The content type that the producer gave for the body."""
+    """The body's content type, as the producer declared it."""
     name: str = ""
     """The job type."""
 
@@ -178,7 +178,7 @@ class Jobs:
     ) -> Steps[list[ClaimedJob]]:
         """Claim up to `limit` due jobs. If none is due, wait for one for up to `wait_ms`."""
         deadline_s = time.monotonic() + wait_ms / 1000
-        worker = (worker or "api")[:MAX_TEXT_BYTES]
+        worker = (worker or "api")[:MAX_SHORT_TEXT_BYTES]
         while True:
             sources = self.doors.queues_to_read(queue, door)
             jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
@@ -190,7 +190,7 @@ class Jobs:
                 if waiter is None:
                     return jobs
                 yield Wait(waiter.woken, remaining_s)
-                if not self._waits.is_woken(name, waiter):
+                if not self._waits.finish_wait(name, waiter):
                     return jobs
 
     def _claim(
@@ -235,7 +235,7 @@ class Jobs:
     ) -> list[bool]:  # fmt: skip
         """Mark claimed jobs as failed, to be retried if attempts are left."""
 
-        def end(shard: Shard, name: str, sent: Sequence[_SentClaim]) -> list[bool]:
+        def nack_on_shard(shard: Shard, name: str, sent: Sequence[_SentClaim]) -> list[bool]:
             policies = {} if delay_ms is not None or fail else self._policies(shard, name, sent)
             nacks = [
                 Nack(
@@ -251,17 +251,17 @@ class Jobs:
             ]
             return [state is not None for state in shard.nack(name, nacks)]
 
-        return self._for_each_shard(queue, claims, door, end)
+        return self._for_each_shard(queue, claims, door, nack_on_shard)
 
     def _policies(
         self, shard: Shard, name: str, claims: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
-        """Return each job's retry policy. Looks up job types only if one has its own policy."""
-        settings, types = self.cluster.settings(name), dict[str, str]()
+        """Return each job's retry policy. Looks up job types only if one of them has a policy."""
+        settings, job_types = self.cluster.settings(name), dict[str, str]()
         if any(TYPE_SEPARATOR in setting for setting in settings):
             running = shard.jobs_by_id(name, JobState.RUNNING, [claim.id for claim in claims])
-            types = {job.job_id: job.name for job in running}
-        return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in claims}
+            job_types = {job.job_id: job.name for job in running}
+        return {claim.id: RetryPolicy.of(settings, job_types.get(claim.id, "")) for claim in claims}
 
     def extend(
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
@@ -285,10 +285,10 @@ class Jobs:
         queue: str,
         claims: Sequence[JobClaim],
         door: str,
-        end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
+        call: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
-        """Call `end` with each shard's claims. Returns results in the order of the claims."""
-        done = [False] * len(claims)
+        """Call `call` with each shard's claims. Returns results in the order of the claims."""
+        results = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for position, claim in enumerate(claims):
             sent = _SentClaim(claim, position, queue)
@@ -302,11 +302,11 @@ class Jobs:
                     f"job_id: {shard_claims[0].shard}-{shard_claims[0].id} belongs to no shard"
                 )
             with self.cluster.track(shard):
-                for sent_claim, kept in zip(
-                    shard_claims, end(shard, broker_name, shard_claims), strict=True
+                for sent_claim, succeeded in zip(
+                    shard_claims, call(shard, broker_name, shard_claims), strict=True
                 ):
-                    done[sent_claim.place] = bool(kept)
-        return done
+                    results[sent_claim.position] = bool(succeeded)
+        return results
 
 
 class JobLocation(NamedTuple):
@@ -334,7 +334,7 @@ def parse_job_id(job_id: str, queue: str) -> JobLocation:
     return JobLocation(shard, number, queue if separator == ":" else f"{LEGACY}{queue}")
 
 
-def id_of(job_id: str, source: DoorQueue) -> str:
+def public_job_id(job_id: str, source: DoorQueue) -> str:
     """Return a job's public id, the inverse of `parse_job_id`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
@@ -342,13 +342,13 @@ def id_of(job_id: str, source: DoorQueue) -> str:
 
 
 class _SentClaim:
-    __slots__ = ("attempt", "broker_name", "id", "place", "shard", "token")
+    __slots__ = ("attempt", "broker_name", "id", "position", "shard", "token")
 
-    def __init__(self, claim: JobClaim, place: int, queue: str) -> None:
+    def __init__(self, claim: JobClaim, position: int, queue: str) -> None:
         self.shard, self.id, self.broker_name = parse_job_id(claim.job_id, queue)
         self.token = claim.claim_token
         self.attempt = claim.attempt
-        self.place = place
+        self.position = position
 
 
 def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
@@ -357,19 +357,19 @@ def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -
     for job in claims:
         try:
             record = job_codec.decode(job.record)
-            body = body_of(record.body, source)
+            body = public_body(record.body, source)
         except InvalidMessage as error:
             nack = Nack(job.job_id, job.token, "fail", 0, str(error))
             shard.nack(source.broker_name, [nack])
             continue
-        job_id = id_of(f"{shard.name}-{job.job_id}", source)
+        job_id = public_job_id(f"{shard.name}-{job.job_id}", source)
         jobs.append(
             ClaimedJob(job_id, job.token, job.attempt, body.data, body.content_type, record.name)
         )
     return jobs
 
 
-def body_of(stored: bytes, source: DoorQueue) -> JobBody:
+def public_body(stored: bytes, source: DoorQueue) -> JobBody:
     """
     Return a job's body in the form that other programs receive.
 

@@ -2,10 +2,10 @@
 Limit how many large reads of an embedded store run at the same time.
 
 Reading a record takes several times its stored size in memory, for the row, its values, their JSON
-and the response. Responses are counted (`memory.py`) only once they exist, so sixteen threads that
-each build a 30 MB response would use gigabytes before. A read above 1 MiB therefore waits for one
-of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`. Rows and results both
-count, because readers of one record share the row, but not the result.
+and the response. Responses are counted (`memory.py`) only once they exist. Until then, sixteen
+threads that each build a 30 MB response would use gigabytes. A read above 1 MiB therefore waits for
+one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`. Both rows and results
+count, because readers of one record share its row, but not the result.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""How long a read waits for a permit; longer than large reads take, and shorter than deadlines."""
+"""How long a read waits for a permit. Large reads take less time; deadlines are longer."""
 
 
 class TooManyReads(TransientError):
-    """Other large reads are running; the same call may work later."""
+    """Other large reads are running. The same call may work later."""
 
 
 class ReadAbandoned(TransientError):
@@ -33,7 +33,7 @@ class ReadAbandoned(TransientError):
 
 
 class ReadTooLarge(TransientError):
-    """One read's records exceed `MAX_BYTES` in total; read fewer at once."""
+    """The records of one read exceed `MAX_BYTES` in total. Read fewer at once."""
 
 
 _permits = threading.BoundedSemaphore(MAX_CONCURRENT)
@@ -45,9 +45,9 @@ class BoundedRead(CountedRows):
     A context manager that limits this thread's reads until their results have been built.
 
     Args:
-        is_over: returns True once nobody is waiting for the read. The default is this thread's
-            call.
-        permits: the permits for large reads. The default is this process's.
+        is_over: returns True once nobody is waiting for the read. By default, it checks the call
+            that this thread runs.
+        permits: the permits for large reads. The default is the process's permits.
 
     Raises:
         TooManyReads: other large reads are running.
@@ -85,7 +85,7 @@ class BoundedRead(CountedRows):
             )
         if self._bytes > MAX_BYTES:
             raise ReadTooLarge("read", f"more than {MAX_BYTES} bytes at once")
-        self._count(size)
+        self._add_bytes(size)
 
     def made(self, size: int) -> None:
         """See `CountedRows`. The first result is always allowed, since one record may be large."""
@@ -94,9 +94,9 @@ class BoundedRead(CountedRows):
         if self._results and self._bytes + size > MAX_BYTES:
             raise ReadTooLarge("read", f"more than {MAX_BYTES} bytes of results at once")
         self._results += 1
-        self._count(size)
+        self._add_bytes(size)
 
-    def _count(self, size: int) -> None:
+    def _add_bytes(self, size: int) -> None:
         self._bytes += size
         if self._bytes > MIN_LIMITED_BYTES and not self._has_permit:
             if not self._permits.acquire(timeout=MAX_WAIT_S):

@@ -75,8 +75,8 @@ def decide_template(caller: Caller, request: DecideTemplateRequest) -> HostTempl
     """
     Follow all links that match a template, or none, and return the host's templates.
 
-    The decision does not depend on the pages. URLs that are already queued are still fetched. It
-    takes effect everywhere within a second.
+    The decision overrides what was learned from pages. It takes effect everywhere within a second,
+    but URLs that are already queued are still fetched.
     """
     store, name = _trap_store(caller), request.host.lower()
     decide(store, name, request.template, request.state)

@@ -28,7 +28,7 @@ from aragog.urlstore.store import UrlStore
 
 if TYPE_CHECKING:
     # Only for types, so that commands that read the store do not load the broker's clients.
-    from aragog.api.operations.batch_progress import Batches
+    from aragog.api.operations.batch_progress import BatchTracker
     from aragog.api.operations.fetching import Fetching
     from aragog.api.operations.jobs import Jobs
     from aragog.api.operations.values import Explanation
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Pool(StrEnum):
-    """The component that an operation blocks on. Each has its own threads."""
+    """The component that an operation waits for. Each component has its own threads."""
 
     STORE = auto()
     CONTENT = auto()
@@ -84,8 +84,8 @@ class OtherParts:
         jobs: the job queues of other programs.
         crawls: controls crawls.
         texts: extracts the main text of pages.
-        graphs: the graphs of applications.
-        kinds: the item kinds in `extract`; None if this process does not know them.
+        graphs: applications' graphs.
+        kinds: the kinds of items in `extract`; None if this process does not know them.
         explain: explains URLs.
         tracer: creates spans for calls; None if tracing is off.
         takedowns_changed: called after each change to the takedowns, to notify producers. With
@@ -95,7 +95,7 @@ class OtherParts:
     read: ReadStore | None = None
     enqueue: Enqueue | None = None
     fetching: Fetching | None = None
-    batches: Batches | None = None
+    batches: BatchTracker | None = None
     jobs: Jobs | None = None
     crawls: CrawlControl | None = None
     explain: Explain | None = None
@@ -193,11 +193,11 @@ class HttpRoute:
         member: the JSON member that contains the response, if the response is not an object itself.
         missing: the problem returned if nothing is stored.
         form: how the response is represented.
-        selects: query parameters, with their values, that select this operation among those on the
+        selects: query parameters and their values that select this operation among those on the
             same route. A route's first operation is the default.
         selected_by: parameters that select this operation if any of them is present.
-        fixed: options whose values the route implies.
-        in_query: options that are in the query although the request has a body.
+        fixed: options that have a fixed value on this route.
+        in_query: options that are in the query even though the request has a body.
         next_link: True if a response with a cursor has a Link header to the next page (RFC 8288).
         pending: the response member that is true while the work continues. The status is then 202.
         other_routes: other routes of the operation.
@@ -246,9 +246,9 @@ class Operation(Generic[P, R]):
     waits: bool
     """True if a call may wait for as long as its caller requests, without occupying a thread."""
     runs_in_steps: bool
-    """True if `run` returns `Steps`, which occupy a thread only while they run."""
+    """True if `run` returns `Steps`. A step occupies a thread only while it runs."""
     split_option: str | None
-    """The list that a client splits over several requests if it is too long."""
+    """The option whose list clients split over several requests if it is too long."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
     """The service and method in Thrift, or None if there is none."""
@@ -258,7 +258,7 @@ class Operation(Generic[P, R]):
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
-        """Its HTTP routes. Clients use the last one with matching fixed options."""
+        """The HTTP routes. Clients use the last route whose fixed options match."""
         return () if self.http is None else (self.http, *self.http.other_routes)
 
     @property
@@ -280,7 +280,7 @@ class Operation(Generic[P, R]):
         return option_fields(self.request)  # type: ignore[arg-type] # classes are hashable
 
 
-def _always(_request: Any) -> bool:
+def _is_always_repeatable(_request: Any) -> bool:
     return True
 
 
@@ -304,15 +304,17 @@ def _takes_graph(request: Any) -> bool:
     return any(field.name == "graph" for field in dataclasses.fields(request))
 
 
-def _in_graph(run: Callable[[Caller, Any], Any], scope: str) -> Callable[[Caller, Any], Any]:
-    """Wrap the function to check first that the token may use the request's graph."""
+def _with_graph_check(
+    run: Callable[[Caller, Any], Any], scope: str
+) -> Callable[[Caller, Any], Any]:
+    """Wrap the function, to check first whether the token may use the request's graph."""
 
     @wraps(run)
-    def allowed_run(caller: Caller, request: Any) -> Any:
+    def checked_run(caller: Caller, request: Any) -> Any:
         require_graph(caller.token, scope, request.graph)
         return run(caller, request)
 
-    return allowed_run
+    return checked_run
 
 
 def operation(
@@ -322,7 +324,7 @@ def operation(
     thrift: str | None,
     scope: str = READ,
     pool: Pool = Pool.STORE,
-    repeatable: Callable[[Q], bool] = _always,
+    repeatable: Callable[[Q], bool] = _is_always_repeatable,
     waits: bool = False,
     split_option: str | None = None,
     tool: bool = True,
@@ -335,12 +337,12 @@ def operation(
         http: its route, or None if it is not available over HTTP.
         thrift: its Thrift name, `Service.method`, or None if it is not available over Thrift.
         scope: the scope that a token needs.
-        pool: the component that it blocks on.
+        pool: the component that it waits for.
         repeatable: returns True if a client may repeat a request.
         waits: True if a call waits as long as its caller requests. The function is then a generator
             (`Steps`).
-        split_option: the list that clients may split over several requests.
-        tool: True if a language model may call it as a tool; False for workers' calls.
+        split_option: the option whose list clients may split over several requests.
+        tool: True if a language model may call it as a tool; False for calls by workers.
     """
 
     def define(run: Callable[[Caller, Q], Any]) -> Operation[P, Any]:
@@ -348,7 +350,7 @@ def operation(
         return Operation(
             name=run.__name__,
             request=cast("type", request),
-            run=_in_graph(run, scope) if _takes_graph(request) else run,
+            run=_with_graph_check(run, scope) if _takes_graph(request) else run,
             response_type=_return_type(run),
             scope=scope,
             pool=pool,

@@ -44,12 +44,12 @@ class Option:
         pattern: a regular expression that must match the whole string.
         rule: the bounds or the pattern in words, for the error message.
         choices: the allowed values of a string, or of each string in a list.
-        http, thrift: the option's name in that protocol, or None for the field's name. An empty
-            `http` means that it is not a member of requests, because a header, the path or the
-            method sets it.
+        http, thrift: the option's name in that protocol, or None for the field's name. If `http` is
+            empty, the option is not a member of requests, because a header, the path or the method
+            sets it.
         http_default: the default over HTTP, if it differs.
-        shares: another option whose query parameter this option shares. Items of the form
-            `name:value` belong to this option, and the others belong to the other option.
+        shares: another option with the same query parameter. Items of the form `name:value` belong
+            to this option, all others to the other option.
         omitted: True if JSON leaves the member out when the value is None.
         nulls: another option with a list of names, which JSON sends as members of this option with
             the value null.
@@ -85,7 +85,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionField:
-    """An option together with its dataclass field."""
+    """An option and its dataclass field."""
 
     name: str
     kind: Any
@@ -120,23 +120,24 @@ def option_fields(request: Any) -> tuple[OptionField, ...]:
     hints = typing.get_type_hints(request, include_extras=True)
     fields = dataclasses.fields(request)
     return tuple(
-        _field(field, hints[field.name]) for field in sorted(fields, key=lambda f: bool(f.kw_only))
+        _to_option_field(field, hints[field.name])
+        for field in sorted(fields, key=lambda f: bool(f.kw_only))
     )
 
 
-def _fields_of(request: Any) -> tuple[OptionField, ...]:
+def _request_fields(request: Any) -> tuple[OptionField, ...]:
     return option_fields(type(request))  # type: ignore[arg-type] # classes are hashable
 
 
-def _field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
+def _to_option_field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
     option = Option("")
     if typing.get_origin(hint) is Annotated:
         hint, *extras = typing.get_args(hint)
         option = next((extra for extra in extras if isinstance(extra, Option)), option)
     optional = False
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
-        optional, hint = True, kinds[0]
+        value_types = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+        optional, hint = True, value_types[0]
     default = field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
@@ -145,13 +146,14 @@ def _field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
 
 def validate_options(request: A) -> A:
     """
-    Validate a request's options. Returns the request, with too large `capped` numbers replaced.
+    Validate a request's options. Returns the request, in which `capped` numbers that were too
+    large are replaced by their maximum.
 
     Raises:
         BadInput: an option is invalid. The message states its name, bounds and value.
     """
-    replaced: dict[str, Any] = {}
-    for field in _fields_of(request):
+    changes: dict[str, Any] = {}
+    for field in _request_fields(request):
         value = getattr(request, field.name)
         if value is None:
             if not field.optional:
@@ -159,8 +161,8 @@ def validate_options(request: A) -> A:
             continue
         accepted = _validate_value(field, value)
         if accepted is not value:
-            replaced[field.name] = accepted
-    return dataclasses.replace(request, **replaced) if replaced else request  # type: ignore[type-var]
+            changes[field.name] = accepted
+    return dataclasses.replace(request, **changes) if changes else request  # type: ignore[type-var]
 
 
 def _validate_value(field: OptionField, value: Any) -> Any:
@@ -222,8 +224,8 @@ def _check_bytes(field: OptionField, value: Any) -> None:
 
 def _check_number(field: OptionField, value: Any) -> Any:
     option, is_whole = field.option, field.origin is int
-    kinds: tuple[type, ...] = (int,) if is_whole else (int, float)
-    is_valid_type = isinstance(value, kinds) and not isinstance(value, bool)
+    number_types: tuple[type, ...] = (int,) if is_whole else (int, float)
+    is_valid_type = isinstance(value, number_types) and not isinstance(value, bool)
     minimum = -math.inf if option.minimum is None else option.minimum
     maximum = math.inf if option.maximum is None else option.maximum
     if is_valid_type and option.capped and value > maximum:
@@ -290,21 +292,21 @@ def takes(
 
     def decorate(method: Callable[[S, T, A], R]) -> Callable[Concatenate[S, T, P], R]:
         @wraps(method)
-        def taking(self: S, first: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        def method_with_options(self: S, first: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
             return method(self, first, arguments(*args, **kwargs))
 
         kind = typing.cast("type", arguments)
         indent = "\n        "
         text = indent.join(arguments_text(kind).split("\n"))
-        taking.__doc__ = (method.__doc__ or "").replace("{arguments}", text)
-        return taking
+        method_with_options.__doc__ = (method.__doc__ or "").replace("{arguments}", text)
+        return method_with_options
 
     return decorate
 
 
 def non_default_options(request: Any) -> dict[str, Any]:
     """Return a request's options that are required or differ from their defaults, by name."""
-    values = ((field, getattr(request, field.name)) for field in _fields_of(request))
+    values = ((field, getattr(request, field.name)) for field in _request_fields(request))
     return {
         field.name: value for field, value in values if field.required or value != field.default
     }

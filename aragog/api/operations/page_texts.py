@@ -1,7 +1,8 @@
 """
-Provide stored pages' main text, which is stored as well or extracted when it is read.
+Provide the main text of stored pages. It is either stored, too, or extracted when it is read.
 
-`text_processes` extracts it outside of the threads that read and write the store.
+`text_processes` extracts it in other processes, so that it does not delay the threads that read and
+write the store.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from richpins.main_text import MARKDOWN
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
 _GRACE_S = 5.0
-"""How much longer than the extraction's deadline a caller waits."""
+"""How long a caller waits after the extraction's deadline."""
 
 
 class PageTexts:
@@ -42,7 +43,7 @@ class PageTexts:
         deadline_s: time limit for extracting a page's text, from the request on.
         max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose pages took longer than this within a minute may not use the last
-            process.
+            available process.
     """
 
     def __init__(
@@ -82,8 +83,8 @@ class PageTexts:
         page = store.content(url)
         if page is None or not is_read(page.meta.get("content_type")):
             return None
-        text = yield from self._find(page, form)
-        return _content(page.url, text, form, finder, page.facts)
+        text = yield from self._extract_steps(page, form)
+        return _to_content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
         """Return those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
@@ -94,26 +95,26 @@ class PageTexts:
                 values[name] = orjson.dumps(content.body.decode())
         return values
 
-    def find(self, page: Content, form: str) -> str:
-        """Extract and return the main text of a page's content, in this thread."""
-        return run_steps(self._find(page, form))
+    def extract(self, page: Content, form: str) -> str:
+        """Return the main text of a page's content. Blocks this thread until it is extracted."""
+        return run_steps(self._extract_steps(page, form))
 
-    def _find(self, page: Content, form: str) -> Steps[str]:
+    def _extract_steps(self, page: Content, form: str) -> Steps[str]:
         header = {
             "url": str(page.facts.get("final_url") or page.meta.get("url") or page.url),
             "content_type": page.meta.get("content_type"),
             "form": form,
         }
         try:
-            run = self._processes.begin(header, page.body)
+            run = self._processes.start(header, page.body)
         except PageTextUnavailable as error:
-            raise _unavailable(page, str(error)) from None
+            raise _unavailable_error(page, str(error)) from None
         try:
             yield Wait(run.done, self._deadline_s + _GRACE_S)
         finally:
             self._processes.end(run)
         if "error" in run.result:
-            raise _unavailable(page, run.result["error"])
+            raise _unavailable_error(page, run.result["error"])
         if "text" not in run.result:
             raise TextsBusy("main text", run.result.get("busy", "the extraction took too long"))
         return str(run.result["text"])
@@ -129,27 +130,29 @@ class PageTexts:
         record = store.get(url, [name, VERSION_FIELD])
         if record is None or name not in record.fields or record.content_key is None:
             return None
-        if not _text(record.fields.get(VERSION_FIELD, b'""')).startswith(f"{finder.version}: "):
+        if not _decode_text(record.fields.get(VERSION_FIELD, b'""')).startswith(
+            f"{finder.version}: "
+        ):
             return None
-        return _content(
-            record.canonical_url, _text(record.fields[name]), form, finder, record.facts
+        return _to_content(
+            record.canonical_url, _decode_text(record.fields[name]), form, finder, record.facts
         )
 
 
-def _text(value: bytes) -> str:
+def _decode_text(value: bytes) -> str:
     try:
         return str(orjson.loads(value))
     except orjson.JSONDecodeError:
         return ""
 
 
-def _content(
+def _to_content(
     url: str, text: str, form: str, finder: TextFinder, facts: Mapping[str, Any]
 ) -> Content:
-    kind = "markdown" if form == MARKDOWN else "plain"
-    meta = {"content_type": f"text/{kind}; charset=utf-8", "text_version": finder.version}
+    subtype = "markdown" if form == MARKDOWN else "plain"
+    meta = {"content_type": f"text/{subtype}; charset=utf-8", "text_version": finder.version}
     return Content(url, text.encode("utf-8", "replace"), meta, dict(facts))
 
 
-def _unavailable(page: Content, reason: str) -> PageTextUnavailable:
+def _unavailable_error(page: Content, reason: str) -> PageTextUnavailable:
     return PageTextUnavailable(f"the main text of {page.url} cannot be extracted: {reason}")

@@ -1,5 +1,5 @@
 """
-Build a page's card: picture, title, price and description, with sources and ages.
+Build a page's card: picture, title, price and description, each with its source and age.
 
 All strings come from the page and are untrusted. Escape them before showing them.
 """
@@ -20,7 +20,7 @@ from urlspelling import normalize
 from urlspelling.domain import host
 
 MAX_CHARACTERS = 600
-_PRICES = ("product.price", "app.price", "book.price")
+_PRICE_FIELDS = ("product.price", "app.price", "book.price")
 Kind = Literal["title", "price", "text"]
 
 
@@ -39,7 +39,7 @@ class PinCard:
     """A page's card."""
 
     picture: str | None
-    """An absolute URL on a public host. The viewer's browser loads it."""
+    """An absolute URL on a public host, which the viewer's browser loads."""
     lines: tuple[CardLine, ...]
 
     @property
@@ -63,12 +63,12 @@ def pin_card(
         now_ms: the current time, for ages.
     """
     image = fields.get("page.image")
-    source = image.get("url") if isinstance(image, dict) else None
-    kinds: list[tuple[str, Kind]] = [("page.title", "title")]
-    kinds += [(price, "price") for price in _PRICES]
-    kinds += [("page.description", "text")]
+    picture_url = image.get("url") if isinstance(image, dict) else None
+    line_kinds: list[tuple[str, Kind]] = [("page.title", "title")]
+    line_kinds += [(price, "price") for price in _PRICE_FIELDS]
+    line_kinds += [("page.description", "text")]
     lines = []
-    for name, kind in kinds:
+    for name, kind in line_kinds:
         if (value := fields.get(name)) in (None, ""):
             continue
         text = shorten(value)
@@ -76,7 +76,7 @@ def pin_card(
             text = f"{text} {fields.get(name.replace('.price', '.currency'), '')}".strip()
         note = age_text(name, info.get(name), confirmed_at_ms, now_ms)
         lines.append(CardLine(kind, text, note))
-    return PinCard(source if _is_public(source) else None, tuple(lines))
+    return PinCard(picture_url if _is_public(picture_url) else None, tuple(lines))
 
 
 def shorten(value: Any) -> str:
@@ -95,9 +95,9 @@ def _is_public(url: Any) -> bool:
         url = normalize(url) if isinstance(url, str) else ""
     except InvalidUrl:
         return False
-    return bool(url) and not is_ip(host(url)) and _filter().vet_url(url) is None
+    return bool(url) and not is_ip(host(url)) and _ssrf_filter().vet_url(url) is None
 
 
 @cache
-def _filter() -> SsrfFilter:
+def _ssrf_filter() -> SsrfFilter:
     return SsrfFilter()

@@ -1,13 +1,13 @@
 """
 Control which queues other programs may use, and under which names.
 
-A door is an interface to queues: HTTP, Thrift, or Python without a server. All doors may use a
-queue that was created through one of them. A Celery app's queue can be used through the doors in
-its job types (`pinlater.job_types`), and the crawler's queues through none. Queues have the same
-names as in pinlater.
+A door is an interface to queues: HTTP, Thrift, or Python without a server. A queue that was created
+through one door is open to all. A Celery app's queue is open to the doors that its job types list
+(`pinlater.job_types`). The crawler's queues are open to none. Queues have the same names as in
+pinlater.
 
 Up to version 0.1, queue NAME was called `jobs.NAME` in pinlater, and bodies had no content type.
-Jobs that are still waiting there are claimed together with those in NAME.
+Jobs that are still in `jobs.NAME` are claimed together with those in NAME.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.cluster import Cluster
 from pinlater.shard import Shard
 
 LEGACY = "jobs."
-"""The prefix of door queues up to version 0.1."""
+"""The prefix of these queues up to version 0.1."""
 CACHE_S = 2.0
 LEGACY_CACHE_S = 10.0
 T = TypeVar("T")
@@ -68,8 +68,8 @@ class QueueDoors:
             raise AccessDenied(f"queue {queue} belongs to the crawler; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
-            # Only use the reachable shards, because an unreachable one is no reason to reject jobs.
-            self._ask_shards(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
+            # Configure only the reachable shards. An unreachable one is no reason to reject jobs.
+            self._call_shards(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._is_open(setting, door):
             raise AccessDenied(
@@ -106,20 +106,20 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        Return a queue's setting `doors`, up to two seconds old, or None if it is not set. This asks
-        all shards, because a shard that was unreachable when the queue was opened does not have it.
+        Return a queue's setting `doors`, up to two seconds old, or None if it is not set. Calls all
+        shards, because a shard that was unreachable when the queue was opened lacks the setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
         if time.monotonic() - at_s < CACHE_S:
             return setting
-        settings = self._ask_shards(lambda shard: shard.settings(queue).get(doors.SETTING))
+        settings = self._call_shards(lambda shard: shard.settings(queue).get(doors.SETTING))
         setting = next((value for value in settings if value is not None), None)
         if setting is not None:
             self._settings[queue] = (time.monotonic(), setting)
         return setting
 
     def _names(self) -> frozenset[str]:
-        return frozenset().union(*self._ask_shards(lambda shard: shard.queues()))
+        return frozenset().union(*self._call_shards(lambda shard: shard.queues()))
 
     def _legacy_names(self) -> frozenset[str]:
         at_s, names = self._legacy
@@ -128,16 +128,13 @@ class QueueDoors:
             self._legacy = (time.monotonic(), names)
         return names
 
-    def _ask_shards(self, ask: Callable[[Shard], T]) -> list[T]:
-        """
-        Return the responses of the reachable shards. Raises BrokerUnavailable
-        if no shard responds.
-        """
+    def _call_shards(self, call: Callable[[Shard], T]) -> list[T]:
+        """Return reachable shards' responses. Raises BrokerUnavailable if no shard responds."""
         replies, last_error = [], None
         for shard in self._cluster.healthy_shards():
             try:
                 with self._cluster.track(shard):
-                    replies.append(ask(shard))
+                    replies.append(call(shard))
             except BrokerUnavailable as error:
                 last_error = error
         if last_error and not replies:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from aragog.api.operations.jobs import Jobs, body_of, id_of, parse_job_id
+from aragog.api.operations.jobs import Jobs, parse_job_id, public_body, public_job_id
 from aragog.api.operations.queue_doors import DoorQueue
 from aragog.errors import AccessDenied, InvalidMessage
 from pinlater.admin import Admin
@@ -41,7 +41,7 @@ class QueueState:
     retry_cap_ms: int
     max_age_ms: int
     missing_shards: tuple[str, ...] = ()
-    """Servers that did not respond, so that their jobs are missing from the numbers."""
+    """Servers that did not respond. Their jobs are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change settings, also of an old version's queue with this name."""
+        """Change the settings of a queue, and of the queue that an older version used for it."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None
@@ -176,11 +176,11 @@ class QueueStates:
 
 def _convert_job(job: JobInfo, source: DoorQueue) -> KeptJob:
     try:
-        body = body_of(job.body, source) if job.body else JobBody(b"")
+        body = public_body(job.body, source) if job.body else JobBody(b"")
     except InvalidMessage:
         body = JobBody(job.body)
     return KeptJob(
-        job_id=id_of(job.job_id, source),
+        job_id=public_job_id(job.job_id, source),
         state=job.state.value,
         at_ms=job.at_ms,
         name=job.name,

@@ -42,8 +42,8 @@ _RECORD_FIELDS = tuple(field.name for field in fields(Record))
 Include = Annotated[
     Sequence[str],
     Option(
-        "Extras to return: `aliases`, `inlinks` (how many) and `fetch` (the last one). Each costs "
-        "about one more read.",
+        "Extras to return: `aliases`, `inlinks` (their number) and `fetch` (the last one). Each "
+        "costs about one more read.",
         choices=EXTRAS,
         max_items=len(EXTRAS),
         http_default=EXTRAS,
@@ -174,7 +174,7 @@ def _page_record(
 
 @dataclass(frozen=True, slots=True)
 class LinksRequest:
-    """A part of a list of links."""
+    """Which links to list."""
 
     url: Url
     limit: Limit = 100
@@ -185,7 +185,7 @@ class LinksRequest:
 
 @dataclass(frozen=True, slots=True)
 class InlinksRequest(LinksRequest):
-    """A part of a list of links, optionally with the total number of links."""
+    """Which links to list, and whether to return their total number."""
 
     _: KW_ONLY
     count: Annotated[bool, Option("Also return the total number of links.", http_default=True)] = (
@@ -218,8 +218,8 @@ def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """
     List links to the page and to its aliases. New links appear after the next compaction.
 
-    A link belongs to the page that contains it. With a purpose, a part of the list may therefore
-    have fewer links than its limit, or none, even if more links follow its cursor.
+    A purpose must be allowed by the page that contains the link. With a purpose, a result may
+    therefore have fewer links than its limit, or none, even if more links follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
@@ -255,7 +255,7 @@ def count_inlinks(caller: Caller, request: UrlRequest) -> int:
     UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
 )
 def aliases(caller: Caller, request: UrlRequest) -> list[str]:
-    """List the page's URLs other than the canonical one."""
+    """List the page's URLs, except the canonical one."""
     return caller.read(lambda store: store.aliases.of(request.url))
 
 

@@ -16,7 +16,7 @@ from aragog.urlstore.uses import is_usable, usable_urls
 
 @dataclass(frozen=True, slots=True)
 class SamePages:
-    """A part of a list of pages. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of results. Pass its cursor to get the next page; on the last page, it is None."""
 
     pages: tuple[SamePage, ...]
     cursor: str | None = None
@@ -24,7 +24,7 @@ class SamePages:
 
 @dataclass(frozen=True, slots=True)
 class SameContentRequest:
-    """A part of the pages that resemble a page."""
+    """The page whose copies to list."""
 
     url: Url
     limit: Limit = 100
@@ -51,8 +51,8 @@ def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     """
     List the host's other pages with the same body or, if requested, with nearly the same text.
 
-    They are in no particular order. A part of the list may have fewer pages than its limit, or
-    none, even if more pages follow its cursor.
+    They are in no particular order. A result may have fewer pages than its limit, or none, even if
+    more pages follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[SamePage]:

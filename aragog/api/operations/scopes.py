@@ -62,16 +62,17 @@ class Token(str):
 
 def require_graph(token: str | None, scope: str, graph: str | None) -> None:
     """
-    Check that a token has a scope in a graph. None is the store's graph.
+    Check that a token has a scope in a graph, or in the store's graph if `graph` is None.
 
-    A scope for the store does not include graphs, and a scope for one graph includes no other.
+    A scope for the store does not include other graphs, and a scope for one graph includes no other
+    graph.
 
     Raises:
         LacksScope: the token does not have it.
         BadInput: the graph's name is not valid.
     """
     if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
-        # An invalid name would end up in a header of the error response.
+        # Otherwise, an invalid name would end up in a header of the error response.
         raise BadInput(f"graph: there is no graph {graph[:100]!r}; add it to store.graphs")
     needed = scope if graph is None else f"{scope}@{graph}"
     if isinstance(token, Token) and not token.allows(needed):

@@ -1,6 +1,6 @@
 """
-The table of operations, which other programs can call. Servers, documents and clients are derived
-from this table. To add an option, add a field to the operation's request and to the Thrift
+The table of operations. Other programs can call them, and servers, documents and clients are
+derived from this table. To add an option, add a field to the operation's request and to the Thrift
 contract.
 """
 
@@ -61,7 +61,7 @@ Choice = tuple[Operation[Any, Any], HttpRoute]
 """One of the operations that share an HTTP path and method."""
 
 
-def choices() -> dict[tuple[str, str], list[Choice]]:
+def operations_by_route() -> dict[tuple[str, str], list[Choice]]:
     """Return the operations of each HTTP path and method."""
     by_route: dict[tuple[str, str], list[Choice]] = {}
     for operation in OPERATIONS.values():

@@ -9,12 +9,12 @@ Callers that want the text of the same bytes share one extraction, and a page th
 limits is refused for a while. So a hostile page costs the same, no matter how often it is
 requested.
 
-The next page comes from the site that used the least time in the last minute, and sites that used
-more than `SLOW_SITE_S` leave one process to the others. Even many hostile pages from one site delay
+The site that used the least time in the last minute comes next. Sites that used more than
+`SLOW_SITE_S` must leave one process to the others. Even many hostile pages from one site delay
 another site's page by at most one extraction.
 
-Processes take 0.5 s to start and are kept. They end when their input is closed, so they never
-outlive the process that started them.
+A process takes 0.5 s to start and is then kept. It ends when its input is closed, so it never
+outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ DEADLINE_S = 10.0
 """Time limit for a page's text, including the wait for a process."""
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 64 << 20
-"""Maximum total size of waiting bodies. Beyond this or `MAX_WAITING`, callers must retry."""
+"""Maximum total size of waiting bodies. Above this or `MAX_WAITING`, callers must retry."""
 REFUSAL_TTL_S = 600.0
 """How long a page that exceeded its limits is refused without another attempt."""
 _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
 """A site whose pages took more than this in total counts as slow. A page takes about 25 ms."""
 SITE_TTL_S = 60.0
-"""A site's used time is forgotten this long after its most recent page."""
+"""The time that a site used is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
@@ -83,7 +83,7 @@ class TextRun:
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
-    is_slow: bool = False
+    counts_as_slow: bool = False
     """True if the run counts towards the processes that slow sites may use."""
 
     @property
@@ -110,11 +110,11 @@ class TextProcesses:
         max_waiting: int = MAX_WAITING,
         slow_site_s: float = SLOW_SITE_S,
     ) -> None:
-        self._shared = _Shared(settings, max_waiting, slow_site_s)
+        self._shared = _SharedState(settings, max_waiting, slow_site_s)
         self._deadline_s = deadline_s
         self._finalizer = weakref.finalize(self, self._shared.close)
 
-    def begin(self, header: Mapping[str, Any], body: bytes) -> TextRun:
+    def start(self, header: Mapping[str, Any], body: bytes) -> TextRun:
         """
         Start extracting a page's text, or join the callers that are waiting for it.
 
@@ -124,7 +124,7 @@ class TextProcesses:
             PageTextUnavailable: the page exceeded its limits a short time ago.
             TextsBusy: too many pages are waiting.
         """
-        return self._shared.begin(header, body, time.monotonic() + self._deadline_s)
+        return self._shared.start(header, body, time.monotonic() + self._deadline_s)
 
     def end(self, run: TextRun) -> None:
         """Stop waiting for a run, and stop the run if no other caller waits for it."""
@@ -134,27 +134,27 @@ class TextProcesses:
         self._finalizer()
 
 
-class _Shared:
-    """State that the callers share with the threads that run processes. It refers to neither."""
+class _SharedState:
+    """State shared by callers and by the threads that run processes. It refers to neither."""
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
         self._slow_site_s = slow_site_s
         self._max_waiting = max_waiting
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
         self._refused_pages: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._used_by_site: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """For each site, the time its pages took, and when the last one was finished."""
+        """For each site, the time that its pages took, and when its last page was finished."""
         self._slow_count = 0
         """How many processes are working on slow sites' pages."""
         self._thread_count = 0
         self._is_closed = False
 
-    def begin(self, header: Mapping[str, Any], body: bytes, deadline_s: float) -> TextRun:
-        key = _key(header, body)
-        with self._changed:
+    def start(self, header: Mapping[str, Any], body: bytes, deadline_s: float) -> TextRun:
+        key = _page_key(header, body)
+        with self._condition:
             site = _site(str(header["url"]))
             self._check_capacity(key, site)
             run = self._runs.get(key)
@@ -184,21 +184,21 @@ class _Shared:
         if self._thread_count < MAX_PROCESSES and self._thread_count < len(self._runs):
             self._thread_count += 1
             threading.Thread(target=self._work, name="main-text", daemon=True).start()
-        self._changed.notify()
+        self._condition.notify()
 
     def end(self, run: TextRun) -> None:
-        with self._changed:
+        with self._condition:
             run.callers -= 1
             if run.abandoned and self._runs.get(run.key) is run:
                 del self._runs[run.key]
 
     def close(self) -> None:
-        with self._changed:
+        with self._condition:
             self._is_closed = True
             for run in self._runs.values():
                 run.callers = 0
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._thread_count, timeout=5)
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._thread_count, timeout=5)
 
     def _work(self) -> None:
         process: TextProcess | None = None
@@ -215,20 +215,20 @@ class _Shared:
         finally:
             if process is not None:
                 process.close()
-            with self._changed:
+            with self._condition:
                 self._thread_count -= 1
-                self._changed.notify_all()
+                self._condition.notify_all()
 
     def _next_run(self) -> TextRun | None:
-        with self._changed:
+        with self._condition:
             while not self._is_closed:
                 self._drop_expired()
                 if (run := self._choose_run()) is not None:
                     self._waiting.remove(run)
-                    run.is_slow = self._is_slow(run.site)
-                    self._slow_count += run.is_slow
+                    run.counts_as_slow = self._is_slow(run.site)
+                    self._slow_count += run.counts_as_slow
                     return run
-                if not self._changed.wait(_IDLE_TIMEOUT_S) and not self._waiting:
+                if not self._condition.wait(_IDLE_TIMEOUT_S) and not self._waiting:
                     return None
             return None
 
@@ -244,7 +244,7 @@ class _Shared:
         """Return the next run, or None. Slow sites' runs may not use the last process."""
         is_reserved = self._slow_count >= max(1, MAX_PROCESSES - 1)
         eligible = [run for run in self._waiting if not (is_reserved and self._is_slow(run.site))]
-        # Of several sites that used the least time, this takes the first run in the queue.
+        # If several sites used the same time, this takes the first run in the queue.
         return min(eligible, key=lambda run: self._recent_use_s(run.site), default=None)
 
     def _recent_use_s(self, site: str) -> float:
@@ -255,8 +255,8 @@ class _Shared:
         return self._recent_use_s(site) > self._slow_site_s
 
     def _record_duration(self, run: TextRun, duration_s: float) -> None:
-        with self._changed:
-            self._slow_count -= run.is_slow
+        with self._condition:
+            self._slow_count -= run.counts_as_slow
             self._used_by_site[run.site] = (
                 self._recent_use_s(run.site) + duration_s,
                 time.monotonic(),
@@ -264,10 +264,10 @@ class _Shared:
             self._used_by_site.move_to_end(run.site)
             while len(self._used_by_site) > _MAX_SITES:
                 self._used_by_site.popitem(last=False)
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def _store_result(self, run: TextRun, result: dict[str, Any]) -> None:
-        with self._changed:
+        with self._condition:
             if result.get("error", CRASHED) != CRASHED and not run.abandoned:
                 self._refused_pages[run.key] = (time.monotonic() + REFUSAL_TTL_S, result["error"])
                 while len(self._refused_pages) > _MAX_REFUSED:
@@ -289,7 +289,7 @@ def _site(url: str) -> str:
     return registered_domain(url)
 
 
-def _key(header: Mapping[str, Any], body: bytes) -> bytes:
+def _page_key(header: Mapping[str, Any], body: bytes) -> bytes:
     digest = hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=16)
     digest.update(body)
     return digest.digest()
@@ -317,7 +317,7 @@ class TextProcess:
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         started_s = time.monotonic()
         try:
-            _send(cast("BinaryIO", self._process.stdin), run.header, run.body)
+            _send_page(cast("BinaryIO", self._process.stdin), run.header, run.body)
             return self._read_result(run)
         except (BrokenPipeError, EOFError):
             self.is_usable = False
@@ -329,8 +329,8 @@ class TextProcess:
     def _read_result(self, run: TextRun) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - a pipe, see above
         source = self._process.stdout.fileno()
-        size = int.from_bytes(_receive(source, _LENGTH_BYTES, run))
-        result: dict[str, Any] = orjson.loads(_receive(source, size, run))
+        size = int.from_bytes(_read_bytes(source, _LENGTH_BYTES, run))
+        result: dict[str, Any] = orjson.loads(_read_bytes(source, size, run))
         return result
 
     def close(self) -> None:
@@ -339,13 +339,13 @@ class TextProcess:
         self._process.communicate()
 
 
-def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
+def _send_page(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
     head = json.dumps({**header, "body_bytes": len(body)}).encode()
     sink.write(len(head).to_bytes(_LENGTH_BYTES) + head + body)
     sink.flush()
 
 
-def _receive(source: int, size: int, run: TextRun) -> bytes:
+def _read_bytes(source: int, size: int, run: TextRun) -> bytes:
     """
     Read `size` bytes from a pipe.
 
@@ -374,11 +374,11 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
     # Keep libraries' output out of the results.
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while head := source.read(_LENGTH_BYTES):
-        header = json.loads(source.read(int.from_bytes(head)))
+    while length := source.read(_LENGTH_BYTES):
+        header = json.loads(source.read(int.from_bytes(length)))
         body = source.read(header["body_bytes"])
         try:
-            result = {"text": _find(finder, header, body, max_cpu_s, max_memory_bytes)}
+            result = {"text": _extract_text(finder, header, body, max_cpu_s, max_memory_bytes)}
         except MemoryError:
             result = {"error": f"took more than {max_memory_bytes} bytes of memory"}
         except Exception as error:  # noqa: BLE001 - a page must not end the process
@@ -388,7 +388,7 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
         sink.flush()
 
 
-def _find(
+def _extract_text(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
     from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from aragog.api.operations.crawls import control_of
+from aragog.api.operations.crawls import get_control
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN
@@ -15,7 +15,7 @@ from aragog.api.operations.values import MAX_ITEMS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest:
-    """The queued URLs that should not be fetched."""
+    """Which queued URLs to cancel."""
 
     urls: Annotated[Sequence[str], Option("URLs to cancel.", max_items=MAX_ITEMS, is_url=True)] = ()
     hosts: Annotated[Sequence[str], Option("Cancel all URLs of these hosts.", max_items=100)] = ()
@@ -55,18 +55,18 @@ def cancel_urls(caller: Caller, request: CancelRequest) -> CancelResult:
     URLs that are enqueued afterwards are fetched. A dry run counts the queued URLs, which may take
     minutes.
     """
-    control = control_of(caller)
-    kinds = {
+    control = get_control(caller)
+    values_by_kind = {
         "url": request.urls,
         "host": request.hosts,
         "domain": request.domains,
         "pattern": request.patterns,
     }
-    given = {kind: values for kind, values in kinds.items() if values}
-    if not given:
+    selected = {kind: values for kind, values in values_by_kind.items() if values}
+    if not selected:
         control.cancel_urls("url", ())  # raises the error for an empty request
     if request.dry_run:
-        return CancelResult(control.waiting(given))
-    for kind, values in given.items():
+        return CancelResult(control.waiting(selected))
+    for kind, values in selected.items():
         control.cancel_urls(kind, values)
     return CancelResult()

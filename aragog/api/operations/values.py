@@ -66,7 +66,7 @@ class PageRecord(Record):
     inlinks: int | None = None
     """Number of links to the page."""
     fetch: FetchRecord | None = None
-    """The report on the last fetch. It is also None if there was no fetch."""
+    """The report on the last fetch. None also if there was no fetch."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Which of these three were requested."""
 
@@ -92,7 +92,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """A part of a list of links. Pass `cursor` to get the next part; it is None at the end."""
+    """A page of links. Pass its cursor to get the next page; on the last page, it is None."""
 
     links: tuple[PageLink, ...]
     cursor: str | None = None
@@ -165,7 +165,7 @@ class ExplanationLine:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSection:
-    """The facts about a URL from one component of the system."""
+    """What one component knows about a URL."""
 
     title: str
     lines: tuple[ExplanationLine, ...] = ()
@@ -186,18 +186,18 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedUrls(Sequence[EnqueueResult]):
-    """A sequence with the result of each enqueued URL, in order."""
+    """The results of enqueued URLs, in order."""
 
     results: tuple[EnqueueResult, ...]
     batch: str | None = None
     """The id of the batch that the URLs were added to, or None if the server has no batches."""
 
     @overload
-    def __getitem__(self, place: int) -> EnqueueResult: ...
+    def __getitem__(self, index: int) -> EnqueueResult: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[EnqueueResult]: ...
-    def __getitem__(self, place: int | slice) -> EnqueueResult | Sequence[EnqueueResult]:
-        return self.results[place]
+    def __getitem__(self, index: slice) -> Sequence[EnqueueResult]: ...
+    def __getitem__(self, index: int | slice) -> EnqueueResult | Sequence[EnqueueResult]:
+        return self.results[index]
 
     def __len__(self) -> int:
         return len(self.results)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.operations.graph import holder_errors
+from aragog.api.operations.graph import translate_unique_errors
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -91,22 +91,22 @@ def put(caller: Caller, request: PutRequest) -> str:
     """
     Set fields, keep the others, and return the new version.
 
-    Clients do not retry a write with `if_version`, because a retry could see its own version.
+    Clients do not retry a write with `if_version`, because the first attempt may have changed the
+    version.
     """
     store, writers = caller.store, caller.parts.writers
     store.fields.check_names(request.deleted)
     writers.check(caller.token, [*request.fields, *request.deleted])
     if request.replace:
         writers.check_all(caller.token, store, request.url)
-    with holder_errors(caller):
+    with translate_unique_errors(caller):
         return _write(store, request)
 
 
 def _write(store: UrlStore, request: PutRequest) -> str:
     """
-    Write before deleting, so that a refused write deletes nothing. A replacement deletes only
-    values from before it. It keeps those that another writer, who has seen the new version, wrote
-    afterwards.
+    Write before deleting, so that a refused write deletes nothing. `replace` deletes only values
+    from before this write. It keeps later values, by writers that have seen the new version.
     """
     sizes = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in sizes if name not in request.fields]
@@ -196,7 +196,7 @@ def remove(caller: Caller, request: RemoveRequest) -> None:
 
 
 def _claim_version(store: UrlStore, url: str, if_version: str | None) -> None:
-    """Claim the version. Of several conditional writers, only one succeeds."""
+    """Claim the version, so that only one of several conditional writers succeeds."""
     version = _expected_version(store, url, if_version)
     if version is not None:
         store.put(url, {}, if_version=version)

@@ -24,13 +24,10 @@ class AccessLog:
     def __init__(self, share: float) -> None:
         self._share = share
         self._random = random.Random()
-        """A separate random generator, since programs may seed Python's global one."""
+        """A separate generator, because programs may seed Python's global one."""
 
     def should_log(self, *, failed: bool) -> bool:
-        """
-        Return True if a request should be logged. `failed` is True if the server failed to answer
-        it.
-        """
+        """Return True if a request should be logged. `failed`: the server failed to respond."""
         return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(

@@ -1,10 +1,10 @@
 """
-A server's connected clients, with limits on their number, in total and per address, and on slow
-clients.
+A server's connected clients. Their number is limited, in total and per address, and so is the time
+for which a client may be slow.
 
-Idle connections cost an attacker nothing. A full server therefore closes the connection that has
-been idle the longest, of the address with the most connections. It refuses a new client only if all
-connections are busy.
+An attacker can easily open many idle connections. A full server therefore takes the address with
+the most connections, and closes the one that has been idle the longest. It refuses a new client
+only if all connections are busy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.settings import ServingSettings
 
 _CHECK_INTERVAL_S = 1.0
 _NETWORK_BITS = 64
-"""An IPv6 client usually owns all addresses in a /64 network."""
+"""An IPv6 client usually has all addresses in a /64 network."""
 
 
 class ConnectedClient(Protocol):
@@ -29,7 +29,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """The monotonic time when it became idle, or None while it is handling a request."""
+        """The monotonic time at which it became idle, or None while it is handling a request."""
 
     def abort(self) -> None:
         """Close it at once."""
@@ -52,7 +52,7 @@ class Clients:
         self._check_interval_s = min(
             _CHECK_INTERVAL_S, settings.head_timeout_s, settings.send_timeout_s
         )
-        self._checks: asyncio.Task[None] | None = None
+        self._check_task: asyncio.Task[None] | None = None
         self._networks: dict[ConnectedClient, str] = {}
         self._by_network: dict[str, dict[ConnectedClient, None]] = {}
 
@@ -64,12 +64,12 @@ class Clients:
 
     def add(self, client: ConnectedClient, address: str) -> bool:
         """
-        Count a new connection, after closing an idle one if there are too many. Returns False if it
-        cannot be accepted.
+        Count a new connection. If there are too many, close an idle one first. Returns False if the
+        new connection cannot be accepted.
         """
         network = _network(address)
-        neighbors = self._by_network.get(network, {})
-        if len(neighbors) >= self._max_per_address and not self._close_idle(neighbors):
+        same_network = self._by_network.get(network, {})
+        if len(same_network) >= self._max_per_address and not self._close_idle(same_network):
             return False
         if len(self) >= self._max_clients and not self._close_any_idle():
             return False
@@ -81,19 +81,19 @@ class Clients:
         network = self._networks.pop(client, None)
         if network is None:
             return
-        neighbors = self._by_network[network]
-        del neighbors[client]
-        if not neighbors:
+        same_network = self._by_network[network]
+        del same_network[client]
+        if not same_network:
             del self._by_network[network]
 
     def start(self) -> None:
-        self._checks = asyncio.get_running_loop().create_task(self._check())
+        self._check_task = asyncio.get_running_loop().create_task(self._check_regularly())
 
     def stop(self) -> None:
-        if self._checks is not None:
-            self._checks.cancel()
+        if self._check_task is not None:
+            self._check_task.cancel()
 
-    async def _check(self) -> None:
+    async def _check_regularly(self) -> None:
         while True:
             await asyncio.sleep(self._check_interval_s)
             now_s = time.monotonic()

@@ -2,17 +2,17 @@
 Hedged reads. A slow read is also sent to a standby store, and the first result is used.
 
 A networked store stalls occasionally, for example during garbage collection or when HBase moves a
-region. Asking a second replica after a delay hides that with little additional load (J. Dean and L.
+region. Asking a second replica after a delay hides the stall and costs little (J. Dean and L.
 Barroso, "The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way).
 Writes are never hedged.
 
 As long as stalls are rare, the delay is the 99.9th percentile of the measured latencies. If more
-than one read in a thousand stalls, that percentile is a stalled read. The delay is then four times
-the median, or longer if more reads than `MAX_STANDBY_SHARE` would be hedged.
+than one read in a thousand stalls, that percentile is the latency of a stalled read. The delay is
+then four times the median, or longer if more reads than `MAX_STANDBY_SHARE` would be hedged.
 
 Each store has its own permits for large reads (`large_reads.py`), so the standby can respond even
-if reads that hang on the primary keep theirs. A read stops before its next row once its caller has
-disconnected or has a result from the other store.
+if reads that hang on the primary hold all of its permits. A read stops before its next row once its
+caller has disconnected or has a result from the other store.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_STANDBY_SHARE = 0.02
 """The maximum fraction of reads that are also sent to the standby."""
 MIN_STANDBY_SHARE = 0.01
 """The minimum fraction, to keep the standby's caches and connections warm."""
-MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
+MIN_DELAY_S, MAX_DELAY_S, INITIAL_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
@@ -54,8 +54,8 @@ as down. Every late read is then hedged regardless of `MAX_STANDBY_SHARE`.
 """
 DEADLINE_SHARE = 0.5
 """A read that has waited for this fraction of its deadline is always hedged."""
-_BURST = 20.0
-_SAMPLES = 10_000
+_MAX_BUDGET = 20.0
+_MAX_SAMPLES = 10_000
 _MIN_SAMPLES = 100
 _BUCKET_RATIO = 1.1
 _MIN_BUCKET_S = 50e-6
@@ -70,18 +70,18 @@ class Latencies:
         self._total = 0.0
 
     def add(self, latency_s: float) -> None:
-        """Count a latency. Older ones lose weight."""
+        """Count a latency. Older latencies lose weight."""
         bucket, bound_s = 0, _MIN_BUCKET_S
         while bound_s < latency_s and bucket < _BUCKET_COUNT - 1:
             bucket, bound_s = bucket + 1, bound_s * _BUCKET_RATIO
         self._counts[bucket] += 1
         self._total += 1
-        if self._total > _SAMPLES:
+        if self._total > _MAX_SAMPLES:
             self._counts = [count / 2 for count in self._counts]
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """Return upper bounds in seconds for these quantiles, which are in ascending order."""
+        """Return upper bounds, in seconds, of these quantiles. Pass them in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:
@@ -92,7 +92,7 @@ class Latencies:
         return result
 
     @property
-    def has_enough(self) -> bool:
+    def has_enough_samples(self) -> bool:
         return self._total >= _MIN_SAMPLES
 
 
@@ -111,18 +111,18 @@ class HedgePolicy:
     """
 
     def __init__(self) -> None:
-        self.delay_s = FIRST_DELAY_S
+        self.delay_s = INITIAL_DELAY_S
         self.down_after_s = MAX_DOWN_S
         self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
         self._latencies = Latencies()
         self._budget = 1.0
-        self._warm_debt = 0.0
+        self._mirror_credit = 0.0
 
     def count_read(self) -> None:
         self.reads += 1
-        self._budget = min(_BURST, self._budget + MAX_STANDBY_SHARE)
-        self._warm_debt += MIN_STANDBY_SHARE
-        if self.reads % 64 == 0 and self._latencies.has_enough:
+        self._budget = min(_MAX_BUDGET, self._budget + MAX_STANDBY_SHARE)
+        self._mirror_credit += MIN_STANDBY_SHARE
+        if self.reads % 64 == 0 and self._latencies.has_enough_samples:
             median_s, budget_s, p99_s, p999_s = self._latencies.quantiles(
                 0.5, 1 - 0.9 * MAX_STANDBY_SHARE, 0.99, 0.999
             )
@@ -134,16 +134,16 @@ class HedgePolicy:
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Decide whether to send a late read to the standby; always if the primary is down."""
+        """Return True to send a late read to the standby, always if the primary is down."""
         if self._budget < 1 and not down:
             return False
         self.hedged += 1
         self._spend()
         return True
 
-    def mirror(self) -> bool:
-        """Decide whether to repeat a completed read on the standby, to keep it warm."""
-        if self._warm_debt < 1 or self._budget < 1:
+    def try_mirror(self) -> bool:
+        """Return True to repeat a completed read on the standby, to keep it warm."""
+        if self._mirror_credit < 1 or self._budget < 1:
             return False
         self.mirrored += 1
         self._spend()
@@ -151,7 +151,7 @@ class HedgePolicy:
 
     def _spend(self) -> None:
         self._budget = max(0.0, self._budget - 1)
-        self._warm_debt = max(0.0, self._warm_debt - 1)
+        self._mirror_credit = max(0.0, self._mirror_credit - 1)
 
 
 class _SharedRead:
@@ -174,7 +174,7 @@ class _SharedRead:
         """Return True if nobody is waiting for a result. Thread-safe."""
         return self.is_decided or self._is_abandoned()
 
-    def require_waiting(self) -> None:
+    def check_waiting(self) -> None:
         if self.is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
 
@@ -190,7 +190,7 @@ class HedgedReads:
     Args:
         primary: the store that is written to.
         standby: a replica. Its data may be older.
-        threads: how many reads of each store run at the same time.
+        threads: how many reads from each store run at the same time.
         deadline_s: how long callers wait for a read.
         policy: decides when to use the standby.
     """
@@ -232,39 +232,39 @@ class HedgedReads:
 
     def _read(self, shared_read: _SharedRead) -> HedgedResult:
         started_s = time.monotonic()
-        first = self._primary.submit(self._read_primary, shared_read)
+        primary_read = self._primary.submit(self._read_primary, shared_read)
         with self._lock:
             self.policy.count_read()
             delay_s = self.policy.delay_s
-            self._waiting_since_s[first] = started_s
-        first.add_done_callback(self._stop_waiting)
-        while not wait([first], delay_s).done:
+            self._waiting_since_s[primary_read] = started_s
+        primary_read.add_done_callback(self._stop_waiting)
+        while not wait([primary_read], delay_s).done:
             delay_s = self._wait_before_hedge_s(started_s)
             if delay_s <= 0:
-                return self._hedge(first, shared_read)
-        return self._result_after_primary(first, shared_read)
+                return self._hedge(primary_read, shared_read)
+        return self._result_after_primary(primary_read, shared_read)
 
-    def _stop_waiting(self, first: Future[Any]) -> None:
+    def _stop_waiting(self, primary_read: Future[Any]) -> None:
         with self._lock:
-            self._waiting_since_s.pop(first, None)
+            self._waiting_since_s.pop(primary_read, None)
 
     def _wait_before_hedge_s(self, started_s: float) -> float:
         """Return the time until the next check of a late read, or 0 to hedge it now."""
         now_s = time.monotonic()
-        latest_s = started_s + DEADLINE_SHARE * self._deadline_s
+        hedge_at_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
             oldest_s = next(iter(self._waiting_since_s.values()), now_s)
             down_at_s = max(self._last_response_s, oldest_s) + self.policy.down_after_s
-            left_s = min(down_at_s, latest_s) - now_s
-            return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
+            remaining_s = min(down_at_s, hedge_at_s) - now_s
+            return 0.0 if self.policy.hedge(down=remaining_s <= 0) else remaining_s
 
-    def _hedge(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
-        second = self._submit_to_standby(shared_read)
-        wait([first, second], return_when=FIRST_COMPLETED)
-        if not first.done() and _is_complete_result(second):
-            first.cancel()  # it may still be queued behind stalled reads
-            return self._take_standby_result(second)
-        return self._choose_result(first, second)
+    def _hedge(self, primary_read: Future[Any], shared_read: _SharedRead) -> HedgedResult:
+        standby_read = self._submit_to_standby(shared_read)
+        wait([primary_read, standby_read], return_when=FIRST_COMPLETED)
+        if not primary_read.done() and _is_complete_result(standby_read):
+            primary_read.cancel()  # it may still be queued behind stalled reads
+            return self._take_standby_result(standby_read)
+        return self._choose_result(primary_read, standby_read)
 
     def close(self) -> None:
         """Release the threads without waiting for running reads."""
@@ -272,11 +272,11 @@ class HedgedReads:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read_primary(self, shared_read: _SharedRead) -> Any:
-        shared_read.require_waiting()
+        shared_read.check_waiting()
         started_at_s = time.monotonic()
         try:
             value = shared_read.run_on(self._stores[0], self._permits[0])
-        except ReadAbandoned:  # the read took at least this long, and its latency must count
+        except ReadAbandoned:  # count the read anyway, because it took at least this long
             self._count_response(started_at_s)
             raise
         self._count_response(started_at_s)
@@ -289,7 +289,7 @@ class HedgedReads:
 
     def _submit_to_standby(self, shared_read: _SharedRead) -> Future[Any]:
         def read() -> Any:
-            shared_read.require_waiting()
+            shared_read.check_waiting()
             return shared_read.run_on(self._stores[1], self._permits[1])
 
         return self._standby.submit(read)
@@ -298,35 +298,37 @@ class HedgedReads:
         with SmallRead():
             shared_read.call(self._stores[1])
 
-    def _result_after_primary(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
+    def _result_after_primary(
+        self, primary_read: Future[Any], shared_read: _SharedRead
+    ) -> HedgedResult:
         """Return the primary's result, or the standby's if the primary reported an outage."""
-        if _is_outage(first.exception()):
+        if _is_outage(primary_read.exception()):
             with self._lock:
                 self.policy.repeated += 1
-            return self._choose_result(first, self._submit_to_standby(shared_read))
+            return self._choose_result(primary_read, self._submit_to_standby(shared_read))
         with self._lock:
-            is_mirrored = self.policy.mirror()
+            is_mirrored = self.policy.try_mirror()
         if is_mirrored:
             self._standby.submit(self._read_for_warmth, shared_read)
-        return HedgedResult(first.result(), from_standby=False)
+        return HedgedResult(primary_read.result(), from_standby=False)
 
-    def _take_standby_result(self, second: Future[T]) -> HedgedResult:
+    def _take_standby_result(self, standby_read: Future[T]) -> HedgedResult:
         with self._lock:
             self.policy.won += 1
-        return HedgedResult(second.result(), from_standby=True)
+        return HedgedResult(standby_read.result(), from_standby=True)
 
-    def _choose_result(self, first: Future[T], second: Future[T]) -> HedgedResult:
+    def _choose_result(self, primary_read: Future[T], standby_read: Future[T]) -> HedgedResult:
         """Return the primary's result, or the standby's if the primary failed temporarily."""
-        error = first.exception()
+        error = primary_read.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):
-            wait([second])
-            if _is_complete_result(second):
-                return self._take_standby_result(second)
-        return HedgedResult(first.result(), from_standby=False)
+            wait([standby_read])
+            if _is_complete_result(standby_read):
+                return self._take_standby_result(standby_read)
+        return HedgedResult(primary_read.result(), from_standby=False)
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True if the store failed temporarily. This process's own limits are no outage."""
+    """Return True if the store failed temporarily. The limits of this process are no outage."""
     limit_errors = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, limit_errors)
 

@@ -1,8 +1,8 @@
 """
 Accept connections with or without TLS, and stop without losing a request.
 
-A connection counts as a client before its TLS handshake. asyncio's own server creates a protocol
-only afterwards, so it would not count clients that never complete the handshake.
+A connection counts as a client before its TLS handshake. asyncio's server creates a protocol only
+after the handshake, so it would not count clients that never complete it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
 
 
 class Handshake(asyncio.Protocol):
-    """A client in its TLS handshake. Afterwards, the server's protocol replaces this object."""
+    """A client during its TLS handshake. Afterwards, the server's protocol replaces this object."""
 
     def __init__(
         self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
@@ -123,7 +123,9 @@ class Listener:
     async def stop(self) -> None:
         """
         Accept the connections that are already queued, then abort handshakes that take too long.
-        Closing the socket at once would reset queued connections and lose their first requests.
+
+        If the socket were closed at once, queued connections would be reset, and their first
+        requests would be lost.
         """
         for accepting in self._accepting:
             accepting.cancel()
@@ -133,30 +135,30 @@ class Listener:
             server.close()
         for sock in self._sockets:
             sock.close()
-        opening = [self._begin(connection) for connection in queued] + list(self._handshakes)
-        if opening:
-            await asyncio.wait(opening, timeout=IDLE_GRACE_S)
+        starting = [self._start(connection) for connection in queued] + list(self._handshakes)
+        if starting:
+            await asyncio.wait(starting, timeout=IDLE_GRACE_S)
         for handshake in list(self._handshakes.values()):
             handshake.abort()
 
-    async def _accept(self, listening: socket.socket) -> None:
+    async def _accept(self, listening_socket: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                sock, _ = await loop.sock_accept(listening)
+                sock, _ = await loop.sock_accept(listening_socket)
             except OSError:
                 await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
-            self._begin(sock)
+            self._start(sock)
             await asyncio.sleep(0)  # let other tasks run between queued connections
 
-    def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
+    def _start(self, sock: socket.socket) -> asyncio.Task[None]:
         """Create an accepted connection's protocol, after the handshake if TLS is used."""
         loop = asyncio.get_running_loop()
         if self._tls is None:
             return loop.create_task(self._open(self._protocol(), sock))
         handshake = Handshake(sock, self._clients, self._protocol)
-        if not self._clients.add(handshake, _address(sock)):
+        if not self._clients.add(handshake, _peer_address(sock)):
             handshake.abort()  # `_open` closes it
         task = loop.create_task(self._open(handshake, sock))
         self._handshakes[task] = handshake
@@ -164,29 +166,32 @@ class Listener:
         return task
 
     async def _open(self, protocol: asyncio.Protocol, sock: socket.socket) -> None:
-        loop, limit_s = asyncio.get_running_loop(), self._handshake_s if self._tls else None
+        loop, handshake_timeout_s = (
+            asyncio.get_running_loop(),
+            self._handshake_s if self._tls else None,
+        )
         try:
             with suppress(OSError):  # the client uses no TLS, is too slow or has disconnected
                 await loop.connect_accepted_socket(
-                    lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
+                    lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=handshake_timeout_s
                 )
         finally:
             if isinstance(protocol, Handshake):
                 self._clients.discard(protocol)
 
 
-def _address(sock: socket.socket) -> str:
+def _peer_address(sock: socket.socket) -> str:
     try:
         return str(sock.getpeername()[0])
     except OSError:  # the client has disconnected
         return ""
 
 
-def _accept_queued(listening: socket.socket) -> list[socket.socket]:
+def _accept_queued(listening_socket: socket.socket) -> list[socket.socket]:
     result = []
     with suppress(OSError):  # BlockingIOError: no more are queued
         while True:
-            result.append(listening.accept()[0])
+            result.append(listening_socket.accept()[0])
     return result
 
 
@@ -194,9 +199,9 @@ def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket
     """
     Return listening sockets for the Thrift server's processes, all on one port.
 
-    The kernel distributes the long-lived Thrift connections among them (SO_REUSEPORT). A socket
-    without SO_REUSEPORT is bound first, to detect another server that would otherwise share the
-    port unnoticed.
+    The kernel distributes the long-lived Thrift connections among them (SO_REUSEPORT). First, a
+    socket without SO_REUSEPORT is bound, because another server on the port would otherwise go
+    unnoticed.
 
     Raises:
         ConfigError: the port is in use or not permitted.

@@ -1,4 +1,4 @@
-"""Limits on the memory that all of a server's clients use together."""
+"""Limits on the total memory that a server uses for all of its clients."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ limits them. Larger responses are written in pieces of this size.
 
 UNCOUNTED_BYTES = 16_384
 """
-How many uncounted bytes a connection's buffer may hold. That is 16 MiB for 1,024 connections.
+How many uncounted bytes a connection's buffer may hold, in total 16 MiB for 1,024 connections.
 
-An event loop reports that a client has stopped reading only after the buffer exceeds a limit, by
-default 64 KiB. A buffer of this size and the kernel's buffer of a new connection (46 KB) together
-hold a response of `SMALL_BYTES`. Such a response therefore never disconnects a client that keeps
-reading, even if the memory is full.
+The event loop reports that a client has stopped reading when the buffer exceeds this limit (by
+default, 64 KiB). This buffer and the kernel's buffer of a new connection (46 KB) together hold a
+response of `SMALL_BYTES`. A client that keeps reading is therefore never disconnected because of
+such a response, even if the memory is full.
 """
 
 
@@ -88,7 +88,7 @@ class MemoryLimit:
 class GrowingBytes:
     """
     A context manager that counts a response's bytes while a thread is reading its parts. On exit,
-    it releases all bytes. A thread that was abandoned at its deadline then cannot count more.
+    it releases all bytes. After that, a thread that missed its deadline can count no more.
 
     Args:
         memory: counts the bytes.
@@ -136,9 +136,9 @@ class GrowingBytes:
 
 class UnreadBytes:
     """
-    Counts one connection's unread bytes. A large response is counted before it is written
-    (`begin_write`, `end_write`). The rest of the buffer is counted when the client stops reading
-    and the buffer exceeds `UNCOUNTED_BYTES` (`count_buffered`).
+    Counts the bytes that one client has not read yet. A large response is counted before it is
+    written (`begin_write`, `end_write`). The rest of the buffer is counted when the client stops
+    reading and the buffer exceeds `UNCOUNTED_BYTES` (`count_buffered`).
 
     Args:
         memory: the limit, shared by all connections in the process.

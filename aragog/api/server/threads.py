@@ -6,9 +6,9 @@ passed. A call that misses its deadline occupies its thread until it returns. Ea
 its own threads, so a store that hangs does not block other calls.
 
 Waking a thread costs more than most calls. With an embedded store, one thread therefore runs all
-calls, and another is woken only if the first makes no progress. Calls that arrive in the meantime
-run together if possible, and the event loop is woken once for several results. With a networked
-store, every call wakes a thread, because threads spend their time waiting. The first thread to run
+calls, and a second one is woken only if the first makes no progress. Calls that arrive in the
+meantime run together if possible, and the event loop is woken once for several results. With a
+networked store, every call wakes a thread, because threads spend their time waiting. A thread then
 takes a few of the queued calls.
 """
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 MAX_GROUP = 32
 """Maximum number of calls that a thread runs together."""
 _MAX_EAGER_GROUP = 8
-"""The same for a networked store. Other threads run the other calls."""
+"""The same for a networked store. Other threads take the remaining calls."""
 _MAX_RESULTS = 16
 _TICK_INTERVAL_S = 0.002
 """How often deadlines and the threads' progress are checked."""
@@ -79,18 +79,18 @@ class ThreadCall(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Use the result, on the event loop, even after `expire`."""
+        """Use the result. Called on the event loop, even after `expire`."""
 
     @abstractmethod
     def expire(self) -> None:
-        """Handle a missed deadline, on the event loop, without the result."""
+        """Handle a missed deadline, without a result. Called on the event loop."""
 
     @property
     def abandoned(self) -> bool:
         """True if nobody is waiting for the result any longer. Thread-safe."""
         return False
 
-    def read_deadline_early(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
+    def update_deadline(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
         """Shorten the deadline if possible. Called regularly on the event loop."""
 
 
@@ -114,7 +114,7 @@ class CallThreads:
         self._max_calls = max_calls
         self._eager = eager
         self._threads: _Threads[ThreadCall] = _Threads(name, self._run, threads, eager=eager)
-        self._done: deque[ThreadCall] = deque()
+        self._finished_calls: deque[ThreadCall] = deque()
         self._in_flight: set[ThreadCall] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_signalled = False
@@ -127,13 +127,15 @@ class CallThreads:
     def submit(self, call: ThreadCall) -> None:
         """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
         self.busy += 1
-        self._begin(call)
+        self._submit_to_threads(call)
 
-    def _begin(self, call: ThreadCall) -> None:
+    def _submit_to_threads(self, call: ThreadCall) -> None:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
-        if self._done and not self._is_signalled:  # the event loop is awake, so finish them now
+        if (
+            self._finished_calls and not self._is_signalled
+        ):  # the event loop is awake, so finish them now
             self._is_signalled = True
             loop.call_soon(self._flush)
         if not self._is_ticking:
@@ -154,9 +156,9 @@ class CallThreads:
         """
         if self.is_full:
             raise Overloaded
-        awaited = _AwaitedCall(call, time.monotonic() + deadline_s)
-        self.submit(awaited)
-        return await awaited.future
+        awaited_call = _AwaitedCall(call, time.monotonic() + deadline_s)
+        self.submit(awaited_call)
+        return await awaited_call.future
 
     def close(self) -> None:
         """Release the threads without waiting for running calls. Waiting calls never run."""
@@ -172,15 +174,15 @@ class CallThreads:
         others = self._take_group(call)
         if others:
             call.run_with(others)
-            self._done.append(call)
-            self._done.extend(others)
+            self._finished_calls.append(call)
+            self._finished_calls.extend(others)
         else:
             RUNNING.call = call
             call.run()
             RUNNING.call = None  # otherwise an idle thread would keep its last result in memory
-            self._done.append(call)
-        if self._threads.waiting and len(self._done) < _MAX_RESULTS:
-            return  # waking the event loop costs as much as a call, and its timer limits the delay
+            self._finished_calls.append(call)
+        if self._threads.waiting and len(self._finished_calls) < _MAX_RESULTS:
+            return  # waking the event loop costs as much as a call; its timer limits the delay
         self._wake_loop()
 
     def _take_group(self, call: ThreadCall) -> Sequence[ThreadCall]:
@@ -198,7 +200,7 @@ class CallThreads:
 
     def _flush(self) -> None:
         self._is_signalled = False
-        done = self._done
+        done = self._finished_calls
         while done:
             call = done.popleft()
             self.busy -= 1
@@ -212,7 +214,7 @@ class CallThreads:
             self._in_flight.discard(call)
             call.expire()
         for call in self._in_flight:
-            call.read_deadline_early(now_s)
+            call.update_deadline(now_s)
         self._threads.wake_if_stuck()
         self._is_ticking = bool(self._in_flight)
         if self._is_ticking and self._loop is not None:
@@ -244,8 +246,8 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
-        # Keep no references. An error's traceback refers to this call and everything it read, so
-        # this would be a cycle that only the garbage collector frees, some time later.
+        # Keep no references. An error's traceback refers to this call and to everything that it
+        # read. Only the garbage collector would free that cycle, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return
@@ -279,10 +281,10 @@ class _Threads(Generic[T]):
         self._eager = eager
         self._waiting: deque[T] = deque()
         self._idle: list[threading.Lock] = []
-        self._size = threads
+        self._max_threads = threads
         self._started = 0
         self._finished = 0
-        self._finished_before = -1
+        self._finished_at_last_check = -1
         self._name = name
         self._is_stopping = False
 
@@ -313,24 +315,24 @@ class _Threads(Generic[T]):
 
     def wake_if_stuck(self) -> None:
         """Wake another thread if items are waiting and none was finished since the last call."""
-        if self._waiting and self._finished == self._finished_before:
+        if self._waiting and self._finished == self._finished_at_last_check:
             self._wake()
-        self._finished_before = self._finished
+        self._finished_at_last_check = self._finished
 
     def close(self) -> list[T]:
         """Stop idle threads now and busy ones after their item. Returns the queued items."""
         self._is_stopping = True
-        waiting = list(self._waiting)
+        queued = list(self._waiting)
         self._waiting.clear()
         while self._idle:
             self._idle.pop().release()
-        return waiting
+        return queued
 
     def _wake(self) -> None:
         try:
             self._idle.pop().release()
         except IndexError:
-            if self._started < self._size and not self._is_stopping:
+            if self._started < self._max_threads and not self._is_stopping:
                 self._started += 1
                 name = f"{self._name}-{self._started}"
                 threading.Thread(target=self._work, name=name, daemon=True).start()

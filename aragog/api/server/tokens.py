@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from aragog.api.operations.scopes import LacksScope, Token
-from aragog.api.problems import Problem, problem_of
+from aragog.api.problems import Problem, to_problem
 from aragog.errors import ConfigError
 from aragog.runtime.hosts import is_loopback
 from aragog.settings import ServingSettings
@@ -32,12 +32,12 @@ def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tu
     """
     token = f"aragog_{secrets.token_urlsafe(32)}"
     limit = "" if rate is None else f":{rate:.3f}"
-    return token, f"{name}:{'+'.join(scopes)}:{_hash(token)}{limit}"
+    return token, f"{name}:{'+'.join(scopes)}:{_hash_token(token)}{limit}"
 
 
 class TokenRateExceeded(Problem):
     """
-    A token is over its rate limit.
+    A token exceeds its rate limit.
 
     Args:
         wait_s: seconds until its next request is allowed.
@@ -51,7 +51,7 @@ class TokenRateExceeded(Problem):
 
 class _KnownToken(NamedTuple):
     token: Token
-    bucket: Bucket | None
+    bucket: TokenBucket | None
 
 
 class Tokens:
@@ -77,7 +77,7 @@ class Tokens:
         for entry in entries:
             name, scopes, digest, *rate = entry.split(":")
             limit = float(rate[0]) if rate else None
-            bucket = None if limit is None else Bucket(limit / processes)
+            bucket = None if limit is None else TokenBucket(limit / processes)
             self._tokens[digest] = _KnownToken(Token(name, scopes.split("+"), limit), bucket)
 
     @property
@@ -92,13 +92,13 @@ class Tokens:
 
         Raises:
             Problem: 401 for a missing or unknown token, 403 for a token without the scope.
-            TokenRateExceeded: the token is over its rate limit.
+            TokenRateExceeded: the token exceeds its rate limit.
         """
         if not self._tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
         has_token = scheme.lower() == "bearer" and bool(token)
-        known_token = self._tokens.get(_hash(token.strip())) if has_token else None
+        known_token = self._tokens.get(_hash_token(token.strip())) if has_token else None
         if known_token is None:
             detail = (
                 "unknown token; see serving.tokens" if has_token else "a bearer token is required"
@@ -106,7 +106,7 @@ class Tokens:
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
         if not known_token.token.allows(scope):
-            raise problem_of(LacksScope(scope.removesuffix("@")))
+            raise to_problem(LacksScope(scope.removesuffix("@")))
         wait_s = known_token.bucket.take(self._now_s()) if known_token.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)
@@ -131,7 +131,7 @@ BURST_S = 1.0
 """After a pause, a client may send the requests for this many seconds at once."""
 
 
-class Bucket:
+class TokenBucket:
     """
     A token bucket.
 
@@ -149,8 +149,8 @@ class Bucket:
 
     def take(self, now_s: float) -> float:
         """
-        Return 0.0 if a request is allowed at this monotonic time, or the
-        seconds until one is.
+        Return 0.0 if a request is allowed at this monotonic time, or the seconds until one is
+        allowed.
         """
         if self._updated_s is not None:
             added = max(0.0, now_s - self._updated_s) * self._rate
@@ -162,5 +162,5 @@ class Bucket:
         return 0.0
 
 
-def _hash(token: str) -> str:
+def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

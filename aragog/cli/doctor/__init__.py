@@ -66,7 +66,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     if as_json:
         echo_json([result._asdict() for result in findings])
     else:
-        _print(findings)
+        _print_findings(findings)
     if is_hanging:  # exit now, because Python would wait for the hanging check's thread
         sys.stdout.flush()
         os._exit(FAILED)
@@ -74,15 +74,15 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
         sys.exit(FAILED)
 
 
-def _print(findings: list[Finding]) -> None:
+def _print_findings(findings: list[Finding]) -> None:
     console = SafeConsole()
     for finding in findings:
-        console.print(_mark(finding), end=" ")
+        console.print(_status_markup(finding), end=" ")
         line = f"{finding.part}: {finding.text}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _mark(finding: Finding) -> str:
+def _status_markup(finding: Finding) -> str:
     if not finding.ok:
         return "[red]fail[/]"
     return "[yellow]warn[/]" if finding.warning else "[green]ok[/]  "

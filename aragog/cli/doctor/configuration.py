@@ -67,28 +67,28 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     Otherwise, each machine would silently store a part of the pages in its own files.
     """
     settings = system.settings
-    local = []
+    local_storage = []
     if settings.store.engine == "sqlite":
-        local.append('store.engine is "sqlite" (set it to "postgres" or "hbase")')
+        local_storage.append('store.engine is "sqlite" (set it to "postgres" or "hbase")')
     if settings.private_postgres:
-        local.append(
+        local_storage.append(
             "store.dsn is empty (set it to a PostgreSQL server that all machines can reach)"
         )
     if settings.content.engine == "folder":
-        local.append('content.engine is "folder" (set it to "s3")')
+        local_storage.append('content.engine is "folder" (set it to "s3")')
     if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
-        local.append('crawl_log.engine is "folder" (set it to "s3", or crawl_log.folder)')
+        local_storage.append('crawl_log.engine is "folder" (set it to "s3", or crawl_log.folder)')
     remote_hosts = sorted({host for host in _shared_hosts(system) if not is_this_machine(host)})
-    if local and remote_hosts:
+    if local_storage and remote_hosts:
         text = (
-            f"{' and '.join(local)}, but jobs are on {', '.join(remote_hosts)}: workers on several "
-            "machines would each store only a part of the data"
+            f"{' and '.join(local_storage)}, but jobs are on {', '.join(remote_hosts)}: "
+            "workers on several machines would each store only a part of the data"
         )
         yield Finding("one machine", ok=False, text=text)
 
 
 def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
-    """Yield the host of every server that workers share; this machine for a socket."""
+    """Yield the host of every server that workers share. A socket's host is this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
@@ -126,8 +126,8 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    If Redis and the broker are external, these servers may run on another machine, so a silent port
-    is not an error. If a standalone aragog is down, a listener must be another program.
+    If Redis and the broker are external, these servers may run on another machine, so it is no
+    error if nothing listens here. If a standalone aragog is down, a listener is another program.
     """
     listening = system.wait_for(
         lambda: listeners(system.settings), lambda found: all(found.values())
@@ -149,7 +149,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
     """Check that processes may open enough files for the default settings."""
     running = system.running_pid
-    allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
+    allowed = (open_files.read_limit(running) if running else None) or open_files.limit()
     if allowed >= open_files.SUFFICIENT_LIMIT:
         yield Finding("open files", ok=True, text=f"a process may open {allowed:,}")
         return
@@ -175,7 +175,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
     """Check that each standby gateway and the PostgreSQL replica respond and have the tables."""
     settings = system.settings
     if settings.serving.standby_dsn:
-        yield from _replica(settings)
+        yield from _check_replica(settings)
     if not settings.serving.standby_gateways:
         return
     if settings.store.engine != "hbase":
@@ -189,7 +189,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding(f"standby {gateway}", ok=not problems, text=text)
 
 
-def _replica(settings: Settings) -> Iterator[Finding]:
+def _check_replica(settings: Settings) -> Iterator[Finding]:
     if settings.store.engine != "postgres":
         text = 'requires a PostgreSQL store; set store.engine to "postgres"'
         yield Finding("serving.standby_dsn", ok=False, text=text)
@@ -256,15 +256,17 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the file with sites' query parameters is readable."""
+    """Check that the file with the rules for sites' query parameters is readable."""
     if system.settings.site_rules_file is not None:
         install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
         yield Finding("site_rules_file", ok=True, text=text)
 
 
-_PUBLISH = "publish what `aragog identity files` writes, or set identity.serve"
-_FORWARD = "identity.serve is on: that host's web server must forward its paths to the HTTP port"
+_PUBLISH_REMEDY = "publish what `aragog identity files` writes, or set identity.serve"
+_FORWARD_REMEDY = (
+    "identity.serve is on: that host's web server must forward its paths to the HTTP port"
+)
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
@@ -278,9 +280,12 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
     count = len(published_keys(keys, now_s))
     text = f"{current_key.thumbprint} signs requests; {count} keys are published"
     yield Finding("identity.key", ok=True, text=text)
-    outcome, remedy = _fetch_directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
+    outcome, remedy = (
+        _fetch_directory(settings),
+        _FORWARD_REMEDY if settings.identity.serve else _PUBLISH_REMEDY,
+    )
     if not isinstance(outcome, Fetched) or outcome.hops:
-        reason = _why_unusable(outcome)
+        reason = _describe_unusable(outcome)
         text = f"{settings.identity.agent} {reason}; {remedy}"
         yield Finding("identity.agent", ok=False, text=text)
         return
@@ -301,7 +306,7 @@ def _fetch_directory(settings: Settings) -> Outcome:
         return fetcher.fetch(settings.identity.agent)
 
 
-def _why_unusable(outcome: Outcome) -> str:
+def _describe_unusable(outcome: Outcome) -> str:
     if outcome.hops:
         return "is a redirect, which verifiers do not follow"
     reason = getattr(outcome, "reason", "") or outcome.status or ""

@@ -27,11 +27,11 @@ READ_FILES_TIMEOUT_S = 5.0
 """Time limit for reading SQLite files. The finding lists unread files."""
 _PROGRESS_STEPS = 10_000
 """SQLite instructions between two checks of the time limit."""
-_REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
+_REPAIR_REMEDY = "run `aragog store repair` to copy its readable rows to a new file"
 MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
 MIN_OPEN_BYTES = 1_000_000
-"""Free space needed to open a SQLite file: even a reader writes the WAL index (32 KB)."""
+"""Free space needed to open a SQLite file, because even a reader writes the WAL index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
 
@@ -47,9 +47,9 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
                 text = "all tables are correct"
                 yield Finding(f"hbase {gateway}", ok=True, text=text)
     elif settings.store.engine == "sqlite":
-        yield from _sqlite(settings)
+        yield from _check_sqlite(settings)
     elif settings.store.engine == "postgres":
-        yield from _postgres(system)
+        yield from _check_postgres(system)
     else:
         text = "store.engine is memory, so each process has its own data and loses it when it exits"
         yield Finding("store", ok=False, text=text)
@@ -65,7 +65,7 @@ def gateway_problems(settings: Settings, gateway: str) -> list[str]:
         return [str(error)]
 
 
-def _postgres(system: CheckedSystem) -> Iterator[Finding]:
+def _check_postgres(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that PostgreSQL responds and has the tables.
 
@@ -85,23 +85,23 @@ def _postgres(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding(name, ok=True, text="all tables are correct")
 
 
-def _sqlite(settings: Settings) -> Iterator[Finding]:
+def _check_sqlite(settings: Settings) -> Iterator[Finding]:
     folder = settings.data_dir.absolute() / "store"
     files = [file for file in current_files(settings) if file.exists()]
-    unreadable = {file: problem for file in files if (problem := _unreadable(file))}
-    set_aside: list[str] = []
+    unreadable = {file: problem for file in files if (problem := _find_open_problem(file))}
+    set_aside_problems: list[str] = []
     if files and not unreadable:
         with closing(tables(settings)) as engine:
-            set_aside = engine.check()
-    known_problems = (*unreadable.values(), *set_aside)
+            set_aside_problems = engine.check()
+    known_problems = (*unreadable.values(), *set_aside_problems)
     # Also check the others if one file is damaged.
     others = [
         file for file in files if not any(text.startswith(str(file)) for text in known_problems)
     ]
-    damaged, unfinished = _find_damage(others)
-    for problem in (*known_problems, *damaged):
+    damage, unfinished = _find_damage(others)
+    for problem in (*known_problems, *damage):
         yield Finding("store", ok=False, text=problem)
-    if not known_problems and not damaged:
+    if not known_problems and not damage:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
         if backups := replaced_files(settings):
             text += f"; {len(backups)} damaged files were kept by a repair"
@@ -117,10 +117,10 @@ def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
     Read the files completely. Returns the damage, and the names of files not read in time.
 
-    The order is random, so that repeated calls cover large stores.
+    The order is random, so repeated calls cover large stores.
     """
     until_s = time.monotonic() + READ_FILES_TIMEOUT_S
-    damaged, unfinished = [], []
+    damage, unfinished = [], []
     for file in random.sample(files, len(files)):
         try:
             with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
@@ -130,13 +130,15 @@ def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 unfinished.append(file.name)
             else:
-                damaged.append(_open_problem(file, error))
+                damage.append(_describe_open_error(file, error))
         except sqlite3.DatabaseError as error:
-            damaged.append(f"{file} is damaged ({error}); {_REPAIR}")
+            damage.append(f"{file} is damaged ({error}); {_REPAIR_REMEDY}")
         else:
             if result != "ok":
-                damaged.append(f"{file} is damaged ({' '.join(result.split()):.200}); {_REPAIR}")
-    return damaged, unfinished
+                damage.append(
+                    f"{file} is damaged ({' '.join(result.split()):.200}); {_REPAIR_REMEDY}"
+                )
+    return damage, unfinished
 
 
 def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
@@ -152,7 +154,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("store", ok=False, text=problem)
 
 
-def _unreadable(file: Path) -> str | None:
+def _find_open_problem(file: Path) -> str | None:
     """Return why a SQLite file cannot be opened, or None. Reads only its schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
@@ -163,14 +165,14 @@ def _unreadable(file: Path) -> str | None:
         finally:
             db.close()
     except sqlite3.OperationalError as error:
-        return _open_problem(file, error)
+        return _describe_open_error(file, error)
     except sqlite3.DatabaseError as error:
-        return f"{file} is damaged ({error}); {_REPAIR}"
+        return f"{file} is damaged ({error}); {_REPAIR_REMEDY}"
     return None
 
 
-def _open_problem(file: Path, error: sqlite3.Error) -> str:
-    """Describe an error other than damage. SQLite only notices a full disk when it writes."""
+def _describe_open_error(file: Path, error: sqlite3.Error) -> str:
+    """Describe an error other than damage, such as a full disk."""
     free = shutil.disk_usage(file.parent).free
     if free < MIN_OPEN_BYTES:
         return (
@@ -193,7 +195,7 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
     endpoint = settings.content.s3_endpoint or "AWS"
     text = f"S3 bucket {settings.content.s3_bucket} at {endpoint}"
     try:
-        _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
+        _try_content_store(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
         text += (
             " returns different bytes from those it was sent; set content.s3_checksums to false; "
@@ -204,11 +206,11 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("content", ok=True, text=f"{text} stores, lists and deletes objects")
 
 
-def _probe(content: ContentStore) -> None:
+def _try_content_store(content: ContentStore) -> None:
     """
-    Store, read, list and delete an unused object, because each needs a separate permission.
+    Store, read, list and delete an object, because each of these needs a separate permission.
 
-    Its key is random. If the doctor is killed, `aragog store repair` removes the object.
+    The object's key is random. If the doctor is killed, `aragog store repair` removes the object.
 
     Raises:
         ContentUnavailable: a request is refused.
@@ -231,12 +233,12 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
         return
     content = _with_short_timeouts(settings).content
     log_files(settings.crawl_log, content, settings.data_dir.absolute()).check()
-    where = (
+    place = (
         f"S3 bucket {settings.crawl_log.s3_bucket}"
         if settings.crawl_log.engine == "s3"
         else settings.crawl_log.folder or settings.data_dir.absolute() / "crawl-log"
     )
-    yield Finding("crawl_log", ok=True, text=f"{where} is writable")
+    yield Finding("crawl_log", ok=True, text=f"{place} is writable")
 
 
 def _with_short_timeouts(settings: Settings) -> Settings:

@@ -10,8 +10,8 @@ from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.crawl.egress.routes import EgressRoute
 from aragog.errors import ConfigError
 
-CONNECT_S = 5.0
-_EXAMPLE = "https://example.com/"
+CONNECT_TIMEOUT_S = 5.0
+_EXAMPLE_URL = "https://example.com/"
 
 
 def check_egress(system: CheckedSystem) -> Iterator[Finding]:
@@ -36,13 +36,13 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _try_route(route: EgressRoute) -> str:
-    """Try an egress route and describe the result. An OSError's text contains no credentials."""
-    server = route.server(_EXAMPLE, "", 0)
+    """Try an egress route, and describe the result. Raised OSErrors contain no credentials."""
+    server = route.server(_EXAMPLE_URL, "", 0)
     if server is None:
         for version, address in route.addresses.items():
             family = socket.AF_INET6 if version == 6 else socket.AF_INET
             with contextlib.closing(socket.socket(family)) as sock:
                 sock.bind((address, 0))
         return f"direct from {' and '.join(route.addresses.values())}"
-    with socket.create_connection((server.host, server.port), timeout=CONNECT_S):
+    with socket.create_connection((server.host, server.port), timeout=CONNECT_TIMEOUT_S):
         return f"{server.redacted_url} accepts connections; its login was not tried"

@@ -1,4 +1,4 @@
-"""The input and results of `aragog doctor`'s checks, and a function that runs them."""
+"""Run the checks of `aragog doctor`, with their input and results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.5
 START_TIMEOUT_S = 60.0
-"""On a busy machine, all processes of `aragog up` respond after this time."""
+"""Even on a busy machine, all processes of `aragog up` respond within this time."""
 
 
 class Finding(NamedTuple):
@@ -41,11 +41,11 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """If False, aragog has not been started, and missing servers are no error."""
+    """If False, aragog was not started, and missing servers are no error."""
 
     @property
     def settings(self) -> Settings:
-        """The settings as given."""
+        """The settings as written, without the addresses of private servers."""
         return self.in_use.settings
 
     @cached_property
@@ -86,7 +86,7 @@ Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
 CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
-"""Time limit for a check: enough for processes to start, and for servers' timeouts."""
+"""Time limit for a check. It leaves time for processes to start and for servers to time out."""
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
@@ -97,51 +97,52 @@ def run_checks(
     """
     Run the checks; returns their findings in order, and whether a check is still running.
 
-    A check that fails to run, or takes longer than `timeout_s` seconds, becomes a finding. Its
-    thread keeps running and may prevent the process from exiting. Unexpected errors are raised.
+    A check that fails to run or takes longer than `timeout_s` seconds is reported as a finding. In
+    the second case, its thread keeps running and may prevent the process from exiting. Unexpected
+    errors are raised.
     """
     findings: list[Finding] = []
     is_hanging = False
     for check in checks:
         check_findings: list[Finding] = []
-        defects: list[Exception] = []
+        unexpected_errors: list[Exception] = []
         thread = threading.Thread(
-            target=_run, args=(check, system, check_findings, defects), daemon=True
+            target=_run_check, args=(check, system, check_findings, unexpected_errors), daemon=True
         )
         thread.start()
         thread.join(timeout_s)
         findings += check_findings
-        for defect in defects:
-            raise defect
+        for unexpected_error in unexpected_errors:
+            raise unexpected_error
         if thread.is_alive():
             is_hanging = True
             text = f"no result within {timeout_s:g} s; a server accepts connections but hangs"
-            findings.append(Finding(_name(check), ok=False, text=text))
+            findings.append(Finding(_check_name(check), ok=False, text=text))
     return findings, is_hanging
 
 
-def _run(
-    check: Check, system: CheckedSystem, findings: list[Finding], defects: list[Exception]
+def _run_check(
+    check: Check, system: CheckedSystem, findings: list[Finding], unexpected_errors: list[Exception]
 ) -> None:
     try:
         findings.extend(check(system))
     except ALL as error:
-        findings.append(Finding(_name(check), ok=False, text=str(error)))
+        findings.append(Finding(_check_name(check), ok=False, text=str(error)))
     except redis.RedisError as error:
         text = f"does not respond: {type(error).__name__}: {error}"
-        findings.append(Finding(_name(check), ok=False, text=text))
+        findings.append(Finding(_check_name(check), ok=False, text=text))
     except OSError as error:
-        text = _disk_full_text(error) or f"does not respond: {type(error).__name__}: {error}"
-        findings.append(Finding(_name(check), ok=False, text=text))
+        text = _describe_full_disk(error) or f"does not respond: {type(error).__name__}: {error}"
+        findings.append(Finding(_check_name(check), ok=False, text=text))
     except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-        defects.append(error)
+        unexpected_errors.append(error)
 
 
-def _disk_full_text(error: OSError) -> str | None:
+def _describe_full_disk(error: OSError) -> str | None:
     if error.errno not in DISK_FULL_ERRNOS:
         return None
     return f"{error.strerror} ({error.filename or 'data_dir'}); free some space, or move data_dir"
 
 
-def _name(check: Check) -> str:
+def _check_name(check: Check) -> str:
     return check.__name__.removeprefix("check_")

@@ -43,7 +43,7 @@ REPLY_TIMEOUT_S = 2.0
 # Servers that use at least this fraction of their maxmemory are reported.
 MAX_MEMORY_SHARE = 0.85
 # Larger files of the private Redis are not read: reading takes a second per 100 MB.
-MAX_READ_BYTES = 300_000_000
+MAX_CHECKED_BYTES = 300_000_000
 # If clocks differ by more, nothing breaks, but logs and due times are misleading.
 MAX_CLOCK_DIFFERENCE_S = 2.0
 # As of November 2026, older versions get no security fixes.
@@ -56,27 +56,27 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
         text = f"not running; `aragog up` starts {find_redis_server()}"
         yield Finding("redis", ok=not system.should_run, text=text)
         if system.settings.private_redis:
-            yield from _files(AppendOnlyFiles(system.settings.data_dir.absolute() / "redis"))
+            yield from _check_files(AppendOnlyFiles(system.settings.data_dir.absolute() / "redis"))
         return
     for url, roles in redis_servers(system.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]
         durable = not {"redis.url", "broker.url", "broker.shards"}.isdisjoint(roles)
-        yield from _server(url, f"{part} {server_name(url)}", durable=durable)
+        yield from _check_server(url, f"{part} {server_name(url)}", durable=durable)
 
 
-def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
+def _check_files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems with a stopped private Redis's files that would lose data or prevent a
-    start.
+    Yield problems with the files of a stopped private Redis that would lose data or keep it from
+    starting.
     """
     problems = files.problems()
     total_bytes = files.total_bytes()
-    if total_bytes <= MAX_READ_BYTES and (damage := files.damage()):
+    if total_bytes <= MAX_CHECKED_BYTES and (damage := files.damage()):
         problems.append(str(damage))
     for problem in problems:
         yield Finding("redis, files", ok=False, text=f"{problem}; {REPAIR}")
     if not problems and total_bytes:
-        part = "" if total_bytes <= MAX_READ_BYTES else "; too large to be read here"
+        part = "" if total_bytes <= MAX_CHECKED_BYTES else "; too large to be read here"
         text = f"{total_bytes:,} bytes in {files.folder}{part}"
         yield Finding("redis, files", ok=True, text=text)
 
@@ -102,7 +102,7 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     return dict(result.values())
 
 
-def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
+def _check_server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
     try:
         with short_timeout_client(url) as client:
             memory, server = client.info("memory"), client.info("server")
@@ -114,7 +114,7 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
         yield Finding(part, ok=False, text=f"does not respond: {type(error).__name__}")
         return
     name, version = server_product(server)
-    yield _memory(part, memory, f"{name} {version}")
+    yield _check_memory(part, memory, f"{name} {version}")
     yield from support_findings(f"{part}, version", name, version)
     if durable and not disk.get("aof_enabled"):
         text = "appendonly is off, so jobs are lost when it restarts; set appendonly to yes"
@@ -126,14 +126,14 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
 
 
 def server_product(server: dict[str, Any]) -> tuple[str, str]:
-    """Return the name and version in a server's INFO. Valkey reports a Redis version too."""
+    """Return the product's name and version. Valkey also reports a Redis version."""
     if server.get("server_name") == "valkey":
         return "Valkey", str(server["valkey_version"])
     return "Redis", str(server["redis_version"])
 
 
 def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
-    """Warn if the project no longer maintains this version."""
+    """Warn if the product's project no longer maintains this version."""
     oldest = OLDEST_SUPPORTED[name]
     if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
         text = (
@@ -144,11 +144,11 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
         yield Finding(part, ok=True, text=text, warning=True)
 
 
-def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
+def clock_findings(part: str, difference_s: float) -> Iterator[Finding]:
     """Yield a finding if a server's clock differs too much from this machine's."""
-    if abs(ahead_s) > MAX_CLOCK_DIFFERENCE_S:
-        direction = "ahead of" if ahead_s > 0 else "behind"
-        text = f"its clock is {abs(ahead_s):.1f} s {direction} this machine's; run NTP on both"
+    if abs(difference_s) > MAX_CLOCK_DIFFERENCE_S:
+        direction = "ahead of" if difference_s > 0 else "behind"
+        text = f"its clock is {abs(difference_s):.1f} s {direction} this machine's; run NTP on both"
         yield Finding(part, ok=False, text=text)
 
 
@@ -157,7 +157,7 @@ def short_timeout_client(url: str) -> redis.Redis:
     return connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1)
 
 
-def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
+def _check_memory(part: str, info: dict[str, Any], version: str) -> Finding:
     policy, maxmemory = info.get("maxmemory_policy"), info.get("maxmemory", 0)
     text = f"{version}, {info['used_memory_human']} used"
     if policy != "noeviction":
@@ -178,13 +178,13 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
     url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
-        yield _rabbitmq(url)
+        yield _check_rabbitmq(url)
     elif kind_of(url) == "pinlater":
         urls = [("broker.url", shard_url) for shard_url in shard_urls(url)]
         urls += [("broker.shards", shard_url) for shard_url in system.resolved.broker.shards]
         for setting, shard_url in urls:
             if is_postgres(shard_url):
-                yield from _postgres_shard(setting, shard_url)
+                yield from _check_postgres_shard(setting, shard_url)
     missing_features = limitations(url)
     for text in missing_features:
         yield Finding(f"broker {scheme}", ok=True, text=f"cannot: {text}")
@@ -192,7 +192,7 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding(f"broker {scheme}", ok=True, text="supports everything that aragog uses")
 
 
-def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
+def _check_postgres_shard(setting: str, url: str) -> Iterator[Finding]:
     part = f"{setting} {without_password(url)}"
     try:
         [shard] = connect_shards([url])
@@ -207,7 +207,7 @@ def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
         yield Finding(part, ok=True, text="accepts jobs")
 
 
-def _rabbitmq(url: str) -> Finding:
+def _check_rabbitmq(url: str) -> Finding:
     try:
         with Connection(reveal(url), connect_timeout=TIMEOUT_S) as connection:  # type: ignore[no-untyped-call]
             connection.connect()
@@ -240,14 +240,15 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     ]
     try:
         result = system.wait_for(
-            lambda: _active_queues(app), lambda found: _queues(found).issuperset(required_queues)
+            lambda: _active_queues(app),
+            lambda found: _queue_names(found).issuperset(required_queues),
         )
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding("workers", ok=False, text=f"cannot query the workers: {type(error).__name__}")
         return
     finally:
         app.close()
-    served_queues = _queues(result)
+    served_queues = _queue_names(result)
     if missing := [queue for queue in required_queues if queue not in served_queues]:
         text = (
             f"no worker responds for {', '.join(missing)}; start `celery -A aragog.workers "
@@ -262,7 +263,7 @@ def _active_queues(app: Celery) -> dict[str, list[dict[str, Any]]]:
     return app.control.inspect(timeout=REPLY_TIMEOUT_S).active_queues() or {}
 
 
-def _queues(replies: dict[str, list[dict[str, Any]]]) -> set[str]:
+def _queue_names(replies: dict[str, list[dict[str, Any]]]) -> set[str]:
     return {queue["name"] for queues in replies.values() for queue in queues}
 
 
@@ -297,7 +298,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
         return  # redis.url does not respond, which another check reports
     finally:
         ring.close()
-    yield from _nodes(report, configured)
+    yield from _check_nodes(report, configured)
     if configured != {node.node for node in report.nodes if node.state != "leaving"}:
         text = (
             "politeness.limiter_urls is ignored, because it differs from the ring in use "
@@ -306,7 +307,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("limiter, settings", ok=True, text=text, warning=True)
 
 
-def _nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
+def _check_nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
     active = [node for node in report.nodes if node.state == "active"]
     text = f"epoch {report.epoch}, {len(active)} of {len(report.nodes)} nodes active"
     yield Finding("limiter", ok=True, text=text)
@@ -334,16 +335,18 @@ def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     for shard_url in shard_urls(url):
         if not is_postgres(shard_url):
             with suppress(BrokerUnavailable):  # `check_redis` reports this
-                yield from _stray_jobs(shard_url, without_password(url))
+                yield from _check_database_numbers(shard_url, without_password(url))
 
 
-def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
+def _check_database_numbers(shard_url: str, broker_url: str) -> Iterator[Finding]:
     with connect(shard_url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1) as client:
-        own_number = int(client.connection_pool.connection_kwargs.get("db") or 0)
+        configured_number = int(client.connection_pool.connection_kwargs.get("db") or 0)
         with redis_errors("broker.url"):
             used_numbers = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
-        for number in sorted({*used_numbers, own_number}):
-            for kind, count in _unread_jobs(client, number, is_own=number == own_number):
+        for number in sorted({*used_numbers, configured_number}):
+            for kind, count in _unread_jobs(
+                client, number, is_configured=number == configured_number
+            ):
                 text = (
                     f"{count:,} {kind} in database {number} of this server, which no worker reads; "
                     f"their producer must use {broker_url}"
@@ -351,20 +354,25 @@ def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
                 yield Finding("broker.url", ok=False, text=text)
 
 
-def _unread_jobs(client: redis.Redis, number: int, *, is_own: bool) -> Iterator[tuple[str, int]]:
+def _unread_jobs(
+    client: redis.Redis, number: int, *, is_configured: bool
+) -> Iterator[tuple[str, int]]:
     """Yield each kind of job in a database, with the number of jobs."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
-    other_pool = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
-    with redis.Redis(connection_pool=other_pool) as other, redis_errors("broker.url"):
-        if not is_own:
-            sizes = RedisShard(other).sizes(Queue.FETCH.value)
+    pool_of_database = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
+    with (
+        redis.Redis(connection_pool=pool_of_database) as client_of_database,
+        redis_errors("broker.url"),
+    ):
+        if not is_configured:
+            sizes = RedisShard(client_of_database).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
                 yield "jobs are waiting", jobs
         # With kombu's Redis transport, a queue is a list under its name.
-        if other.type(Queue.FETCH.value) == b"list":
+        if client_of_database.type(Queue.FETCH.value) == b"list":
             yield (
                 "messages of Celery's redis:// transport are waiting",
-                other.llen(Queue.FETCH.value),
+                client_of_database.llen(Queue.FETCH.value),
             )
-    other_pool.disconnect()
+    pool_of_database.disconnect()

@@ -45,8 +45,8 @@ def export_files(
     ]
     new_count = existing_count = 0
     with closing(url_store(settings)) as store:
-        for url, sha256, content_type in _files(store, sites, host, purpose):
-            is_written = _write(store, folder, url, sha256, content_type)
+        for url, sha256, content_type in _find_files(store, sites, host, purpose):
+            is_written = _write_file(store, folder, url, sha256, content_type)
             new_count += is_written is True
             existing_count += is_written is False
     note(
@@ -55,31 +55,31 @@ def export_files(
     )
 
 
-def _files(
+def _find_files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield the URL, hash and type of the items' files, one for each hash."""
-    seen: set[bytes] = set()
+    """Yield the URL, hash and type of the items' files, once for each hash."""
+    seen_digests: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
             for name in item.files:
-                for file in _stored(item.values.get(file_column(name))):
+                for file in _stored_files(item.values.get(file_column(name))):
                     key = hashlib.sha256((file["sha256"] or file["url"]).encode()).digest()[:16]
-                    if key not in seen:
-                        seen.add(key)
+                    if key not in seen_digests:
+                        seen_digests.add(key)
                         yield file["url"], file["sha256"], file["type"]
 
 
-def _stored(value: Any) -> Iterator[dict[str, Any]]:
+def _stored_files(value: Any) -> Iterator[dict[str, Any]]:
     yield from (file for file in (value if isinstance(value, list) else [value]) if file)
 
 
-def _write(
+def _write_file(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """Write a file; False if it exists already, None if it is unreadable or was taken down."""
-    ending = mimetypes.guess_extension(content_type or "") or ""
-    if sha256 and (folder / f"{sha256}{ending}").exists():
+    """Write a file. Returns False if it exists, or None if it is unreadable or was taken down."""
+    extension = mimetypes.guess_extension(content_type or "") or ""
+    if sha256 and (folder / f"{sha256}{extension}").exists():
         return False
     try:
         content = store.content(url)
@@ -88,14 +88,14 @@ def _write(
         return None
     if content is None:
         return None
-    target = folder / f"{hashlib.sha256(content.body).hexdigest()}{ending}"
-    part = folder / f".{os.getpid()}-{target.name}"
+    target = folder / f"{hashlib.sha256(content.body).hexdigest()}{extension}"
+    temporary_file = folder / f".{os.getpid()}-{target.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content.body)
-        part.replace(target)
+        temporary_file.write_bytes(content.body)
+        temporary_file.replace(target)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
     return True

@@ -27,12 +27,12 @@ from aragog.transfer import import_export, json_lines
 from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
-from aragog.transfer.json_lines import Read, UrlRecord
+from aragog.transfer.json_lines import ReadRecord, UrlRecord
 from aragog.transfer.parquet import read_parquet
 from aragog.transfer.warc_import import read_warc
 from aragog.urlstore.store import UrlStore
 
-KINDS = {
+FORMATS_BY_SUFFIX = {
     ".jsonl": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".warc": "warc", ".cdx": "cdx",
     ".cdxj": "cdx",
 }  # fmt: skip
@@ -55,26 +55,26 @@ def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
 
     Bad lines are reported with their number; the others are imported. The exit status is then 4.
     """
-    kind = kind or _kind(file)
+    kind = kind or _format_of_suffix(file)
     if due and kind == "warc":
         raise click.UsageError("--due does not work with warc: import its index (.cdxj) with --due")
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        run = _archive if kind == "warc" else partial(_records, kind=kind, due=due)
+        run = _import_archive if kind == "warc" else partial(_import_records, kind=kind, due=due)
         problems = run(file, opened, settings, after=after)
     if problems:
         sys.exit(BAD_LINES)
 
 
-def _records(
+def _import_records(
     file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
 ) -> int:
     with counting_display("lines") as count_lines:
-        source = _source(file, kind, store, settings, after)
+        source = _open_source(file, kind, store, settings, after)
         report = import_export.import_urls(
-            _due_now(source) if due else source,
+            _mark_due(source) if due else source,
             BulkWriter(store, store.zen, settings.store),
-            on_problem=_reporter(file),
+            on_problem=_problem_reporter(file),
             on_progress=count_lines,
         )
     unit = "row" if kind == "parquet" else "line"
@@ -84,13 +84,13 @@ def _records(
     return report.problems
 
 
-def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
+def _import_archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
     with file.open("rb") as stream, counting_display("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
         pages = read_warc(stream, limits, after=after)
         report = import_archive(
-            pages, store, settings, on_problem=_reporter(file), on_progress=count_records
+            pages, store, settings, on_problem=_problem_reporter(file), on_progress=count_records
         )
     note(
         f"{report.written:,} written, {report.stale:,} stored from a later fetch, "
@@ -99,22 +99,22 @@ def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> 
     return report.problems
 
 
-def _source(
+def _open_source(
     file: Path, kind: str, store: UrlStore, settings: Settings, after: int
-) -> Iterator[Read]:
+) -> Iterator[ReadRecord]:
     if kind == "parquet":
         return iter(read_parquet(file, typed_fields_for(store, settings), after=after))
     stream = json_lines.open_to_read(file)
     if kind == "cdx":
         return read_captures(stream, after=after)
     if reader := addons.reads_formats().get(kind):
-        records: Iterator[Read] = addons.function(reader)(stream, after=after)
+        records: Iterator[ReadRecord] = addons.function(reader)(stream, after=after)
         return records
     types = typed_fields_for(store, settings)
     return iter(json_lines.read_json_lines(stream, types, after=after))
 
 
-def _due_now(source: Iterator[Read]) -> Iterator[Read]:
+def _mark_due(source: Iterator[ReadRecord]) -> Iterator[ReadRecord]:
     now_ms = SystemClock().now_ms()
     for number, record in source:
         if isinstance(record, UrlRecord):
@@ -123,17 +123,17 @@ def _due_now(source: Iterator[Read]) -> Iterator[Read]:
             yield number, record
 
 
-def _reporter(file: Path) -> Callable[[int, str], None]:
+def _problem_reporter(file: Path) -> Callable[[int, str], None]:
     def report(number: int, reason: str) -> None:
         echo(one_line(f"{file}:{number}: {reason}"), err=True)
 
     return report
 
 
-def _kind(file: Path) -> str:
+def _format_of_suffix(file: Path) -> str:
     for suffix in reversed(file.suffixes):
-        if suffix in KINDS:
-            return KINDS[suffix]
+        if suffix in FORMATS_BY_SUFFIX:
+            return FORMATS_BY_SUFFIX[suffix]
     raise BadInput(
         f"{file}: unknown extension; use .jsonl (.gz, .zst), .parquet, .warc, .cdx, .cdxj "
         "or --format"

@@ -37,7 +37,7 @@ def export_items(
         fields: the columns; None for all fields and the page.
         host: only items on pages of this host and its subdomains.
         purpose: only items on pages whose sites allow this purpose.
-        settings: define the kinds (`extract`).
+        settings: the settings that define the kinds (`extract`).
 
     Raises:
         BadInput: a kind or the file name is invalid.
@@ -57,11 +57,15 @@ def export_items(
             yield from map(rows.row, items)
 
     with closing(url_store(settings)) as store:
-        count = _to_stdout(item_rows()) if file is None else _to_file(item_rows, file, rows.columns)
+        count = (
+            _write_to_stdout(item_rows())
+            if file is None
+            else _write_to_file(item_rows, file, rows.columns)
+        )
     note(f"{count:,} items", err=file is None)
 
 
-def _to_stdout(rows: Iterator[Row]) -> int:
+def _write_to_stdout(rows: Iterator[Row]) -> int:
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 - the number of rows
         line = orjson.dumps(row, default=exact_json, option=orjson.OPT_APPEND_NEWLINE)
@@ -70,13 +74,13 @@ def _to_stdout(rows: Iterator[Row]) -> int:
     return count
 
 
-def _to_file(rows: Rows, file: Path, columns: Sequence[str]) -> int:
-    part = file.with_name(f".{os.getpid()}-{file.name}")
+def _write_to_file(rows: Rows, file: Path, columns: Sequence[str]) -> int:
+    temporary_file = file.with_name(f".{os.getpid()}-{file.name}")
     try:
-        count = write_rows(rows, part, columns)
-        part.replace(file)
+        count = write_rows(rows, temporary_file, columns)
+        temporary_file.replace(file)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
     return count

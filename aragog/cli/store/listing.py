@@ -59,12 +59,12 @@ def list_(
             if as_json:
                 echo_json(row)
             else:
-                echo("\t".join(one_line(text) for text in _cells(row)))
+                echo("\t".join(one_line(text) for text in _row_cells(row)))
         if next(rows, None) is not None:
             echo(f"only the first {limit:,} are shown; use --limit for more", err=True)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _row_cells(row: dict[str, Any]) -> list[str]:
     if "tried_at_ms" not in row:
         return [row["url"]]
     time_text = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")

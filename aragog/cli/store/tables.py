@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap.graphs import application_graphs, graph_tables, settings_of
+from aragog.bootstrap.graphs import application_graphs, graph_settings, graph_tables
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_store
@@ -45,11 +45,11 @@ def create_tables(regions: int, *, show: bool) -> None:
     """
     settings = command_settings()
     if show:
-        for graph_settings in (
+        for table_settings in (
             settings,
-            *(settings_of(settings, name) for name in settings.store.graphs),
+            *(graph_settings(settings, name) for name in settings.store.graphs),
         ):
-            echo(schema_commands(graph_settings, regions=regions))
+            echo(schema_commands(table_settings, regions=regions))
         return
     with closing(tables(settings)) as engine:
         engine.create()
@@ -123,13 +123,13 @@ def repair_graph(name: str) -> None:
     """
     with closing(application_graphs(command_settings())) as graphs:
         report = graphs[name].repair()
-    for count, what in (
+    for count, description in (
         (report.entries, "index entries"),
         (report.rows, "edge rows"),
         (report.counts, "counts"),
     ):
         if count:
-            echo(f"{count:>12,} repaired: {what}")
+            echo(f"{count:>12,} repaired: {description}")
     if report.taken:
         echo(f"{report.taken:>12,} unique values shared by two nodes; lookups return one of them")
     if not any(report):

@@ -22,14 +22,16 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 
-def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+def _normalize_url(
+    _context: click.Context, _option: click.Parameter, url: str | None
+) -> str | None:
     try:
         return None if url is None else normalize(url)
     except InvalidUrl as error:
         raise click.BadParameter(str(error)) from error
 
 
-def _only_target(**options: str | None) -> str:
+def _require_one_target(**options: str | None) -> str:
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
         raise click.UsageError(f"pass exactly one of {', '.join(options)}")
@@ -43,8 +45,8 @@ def _target_options(command: F) -> F:
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),
-        click.option("--url", "named", callback=_url, help="Same as URL."),
-        click.argument("url", required=False, callback=_url),
+        click.option("--url", "named", callback=_normalize_url, help="Same as URL."),
+        click.argument("url", required=False, callback=_normalize_url),
     ):
         command = option(command)
     return command
@@ -62,7 +64,7 @@ def takedown(
     A page is deleted with its aliases. If URL is an alias of a page on another host, only the alias
     is deleted. Pages fetched from URL that a redirect stored under another URL are also deleted.
     """
-    target = _only_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
+    target = _require_one_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
@@ -71,13 +73,13 @@ def takedown(
             click.confirm(f"Delete {description} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{target}: {count:,} URLs deleted; it is refused from now on")
-        _share_takedowns(opened, settings, purge=True)
+        _publish_takedowns(opened, settings, purge=True)
     for path in replaced_files(settings):
         echo(f"{path} is a damaged file kept by a repair; delete it, as it may contain this data")
 
 
 def _describe(opened: UrlStore, url: str) -> str:
-    """Describe a URL's takedown, and whether it only affects an alias of a page on another host."""
+    """Describe what a takedown of a URL deletes. It may only be an alias of another host's page."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:
@@ -115,32 +117,32 @@ def lift_takedown(url: str | None, named: str | None, host: str | None, domain: 
     Pages that were stored when their host or domain was taken down stay refused until you lift each
     URL.
     """
-    target = _only_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
+    target = _require_one_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     settings = command_settings()
     with closing(url_store(settings)) as opened:
         if not opened.takedowns.lift(url or named, host=host, domain=domain):
             raise click.UsageError(f"{target} is not taken down; see `aragog store takedowns`")
         note(f"{target} may be stored again")
-        _share_takedowns(opened, settings)
+        _publish_takedowns(opened, settings)
 
 
-def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
+def _publish_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
     """
-    Copy takedowns to Redis for producers; with `purge`, also delete data in Redis and the broker.
+    Copy takedowns to Redis for producers. With `purge`, also delete data in Redis and the broker.
 
-    If Redis is down, the periodic sweep copies them later; workers refuse such messages until then.
+    If Redis is down, a periodic task copies them later. Until then, workers refuse such messages.
     """
     try:
-        done = TakedownSharing(settings, opened)(purge=purge)
+        removed = TakedownSharing(settings, opened)(purge=purge)
     except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable):
         echo(
             "Redis does not respond. When it is back, run the takedown again to delete its data in "
             "Redis; producers will refuse these URLs within minutes"
         )
         return
-    if done is not None:
+    if removed is not None:
         note(
-            f"also removed: {done.messages:,} messages, {done.bodies:,} bodies in the "
-            f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
-            f"{done.origins:,} origins"
+            f"also removed: {removed.messages:,} messages, {removed.bodies:,} bodies in the "
+            f"spool, {removed.deliveries:,} webhook deliveries, robots.txt rules of "
+            f"{removed.origins:,} origins"
         )

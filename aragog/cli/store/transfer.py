@@ -40,12 +40,14 @@ from aragog.transfer.warc_export import WarcReport, export_warc, next_file
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
-ROW_KINDS = ("csv", "json", "sqlite")
+ROW_FORMATS = ("csv", "json", "sqlite")
 RECORD_MEMBERS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
 """Keys of a record that are not fields of its page."""
 
 
-def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
+def _check_cursor(
+    _context: click.Context, _option: click.Parameter, cursor: str | None
+) -> str | None:
     if cursor is not None and not re.fullmatch(r"[0-9a-f]{32}", cursor):
         raise click.BadParameter(f"{cursor!r} is not a cursor that an export printed")
     return cursor
@@ -56,7 +58,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "parquet", *ROW_KINDS, "warc", *addons.writes_formats()]),
+    type=click.Choice(["jsonl", "parquet", *ROW_FORMATS, "warc", *addons.writes_formats()]),
     help="Default: by the extension of FILE.",
 )
 @click.option(
@@ -71,7 +73,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option("--crawl", help="Only pages of this crawl.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 @PURPOSE
-@click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
+@click.option("--cursor", callback=_check_cursor, help="Continue where an earlier export stopped.")
 @click.option("--limit", type=COUNT, help="Maximum number of records.")
 def export(
     file: str,
@@ -96,7 +98,7 @@ def export(
     next to it.
     """
     settings = command_settings()
-    with _local(file, settings) as path:
+    with _local_path(file, settings) as path:
         if items:
             if links or crawl or cursor or limit or kind:
                 raise click.UsageError("--items only works with FILE, --fields, --host and --for")
@@ -104,12 +106,12 @@ def export(
             export_items(target, items, fields, host, purpose, settings)
             return
         selection = NodeSelection(cursor=cursor, limit=limit, crawl=crawl)
-        _export(path, kind, fields, selection, host, purpose, settings, links=links)
+        _export_pages(path, kind, fields, selection, host, purpose, settings, links=links)
 
 
 @contextmanager
-def _local(file: str, settings: Settings) -> Iterator[Path]:
-    """Yield a path to write to. If `file` is in S3, the files are then copied there."""
+def _local_path(file: str, settings: Settings) -> Iterator[Path]:
+    """Yield a path to write to. If `file` is in S3, the written files are then copied there."""
     if not file.startswith("s3://"):
         yield STDOUT if file == "-" else Path(file)
         return
@@ -119,11 +121,11 @@ def _local(file: str, settings: Settings) -> Iterator[Path]:
     target = S3File(file, settings.resolved().content)
     with TemporaryDirectory(prefix="aragog-export-") as folder:
         yield Path(folder, target.path.name)
-        for written in sorted(Path(folder).iterdir()):
-            target.upload(written)
+        for file_to_upload in sorted(Path(folder).iterdir()):
+            target.upload(file_to_upload)
 
 
-def _export(
+def _export_pages(
     file: Path,
     kind: str | None,
     fields: tuple[str, ...] | None,
@@ -139,8 +141,8 @@ def _export(
         kind = kind or "jsonl"
         if kind != "jsonl":
             raise click.UsageError("only JSON Lines can be written to standard output")
-    kind = kind or _kind(file)
-    if links and kind in ROW_KINDS:
+    kind = kind or _format_of_suffix(file)
+    if links and kind in ROW_FORMATS:
         raise click.UsageError(
             f"--links: a {kind} file has one row per page; use .jsonl or .parquet"
         )
@@ -148,10 +150,10 @@ def _export(
         raise click.UsageError("--cursor resumes an export of all URLs; omit --host")
     if cursor and kind not in ("jsonl", "warc") and file.exists():
         raise click.UsageError(f"{file} is complete; resume in another file with --cursor")
-    with closing(url_store(settings)) as store, counting_display(kind) as counted:
+    with closing(url_store(settings)) as store, counting_display(kind) as count_progress:
         if host:
             selection = replace(selection, urls=urls_of_host(store, host))
-        if kind not in ("jsonl", "parquet", *ROW_KINDS):
+        if kind not in ("jsonl", "parquet", *ROW_FORMATS):
             report = _archive_writer(kind, file, is_continued=bool(cursor))(
                 store.zen,
                 store.bodies,
@@ -159,12 +161,12 @@ def _export(
                 selection,
                 purpose=purpose,
                 on_problem=_report_url,
-                on_progress=counted,
+                on_progress=count_progress,
             )
             count, next_cursor, absent_text = report.records, report.cursor, ""
         else:
             write = partial(_export_records, store, settings, file, kind, selection)
-            count, next_cursor, absent_text = write(fields, purpose, counted, links=links)
+            count, next_cursor, absent_text = write(fields, purpose, count_progress, links=links)
     if next_cursor and not host:
         echo(f"{count:,} records{absent_text}; continue with --cursor {next_cursor}", err=to_stdout)
     else:
@@ -172,10 +174,7 @@ def _export(
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
-    """
-    Return the function that writes this kind of archive. WARC files are numbered after existing
-    ones.
-    """
+    """Return the function that writes this kind of archive. Existing files are not replaced."""
     if function_path := addons.writes_formats().get(kind):
         return addons.function(function_path)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
@@ -202,7 +201,7 @@ def _export_records(
     fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
-        closing(_FieldRecorder(_sink(file, kind, types, fields, append=append))) as sink,
+        closing(_FieldRecorder(_open_sink(file, kind, types, fields, append=append))) as sink,
     ):
         report = import_export.export_urls(
             store.zen,
@@ -219,10 +218,7 @@ def _export_records(
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """
-    Return which of these names are fields. Other names, such as `url`, are part of each
-    record.
-    """
+    """Return which of these names are fields. Others, such as `url`, are part of every record."""
     return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
@@ -266,12 +262,12 @@ def typed_fields_for(store: UrlStore, settings: Settings) -> TypedFields:
     return TypedFields(store.formats, rule_types(settings.extract))
 
 
-def _sink(
+def _open_sink(
     file: Path, kind: str, types: TypedFields, fields: Sequence[str] | None, *, append: bool
 ) -> import_export.Sink:
     if kind == "parquet":
         return ParquetSink(file, types, fields)
-    if kind in ROW_KINDS:
+    if kind in ROW_FORMATS:
         return RowSink(file, types, fields)
     return json_lines.JsonLinesSink(json_lines.open_to_write(file, append=append), types)
 
@@ -349,10 +345,10 @@ def export_parts(
 
 
 def _export_chosen(
-    chosen: Sequence[Part], write: Callable[..., int | None], options: PartOptions
+    parts: Sequence[Part], write: Callable[..., int | None], options: PartOptions
 ) -> list[int | None]:
     """
-    Write parts and show the progress; returns each part's record count, or None if it
+    Write parts and show the progress. Returns each part's record count, or None if the part
     existed.
     """
     columns = (
@@ -363,8 +359,8 @@ def _export_chosen(
     )
     counts = []
     with progress_display(*columns) as progress:
-        task = progress.add_task("exporting", total=len(chosen))
-        for done, part in enumerate(chosen):
+        task = progress.add_task("exporting", total=len(parts))
+        for done, part in enumerate(parts):
 
             def on_fraction(share: float, done: int = done) -> None:
                 progress.update(task, completed=done + share)
@@ -375,7 +371,7 @@ def _export_chosen(
 
 
 def _day_span(day: datetime, kind: str) -> SpanMs:
-    """Return a day's start and end in ms. Raises UsageError if the day is not over."""
+    """Return the day's start and end, in ms. Raises UsageError if the day is not over."""
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)
@@ -385,16 +381,16 @@ def _day_span(day: datetime, kind: str) -> SpanMs:
     return int(begin.timestamp() * 1000), int(end.timestamp() * 1000)
 
 
-def _kind(file: Path) -> str:
+def _format_of_suffix(file: Path) -> str:
     if file.suffix == ".parquet":
         return "parquet"
     if file.suffix == ".warc" or file.suffix[1:] in addons.writes_formats():
         return file.suffix[1:]
-    more = "".join(f", .{kind}" for kind in addons.writes_formats())
+    addon_extensions = "".join(f", .{kind}" for kind in addons.writes_formats())
     try:
         return file_format(file)
     except BadInput as error:
-        raise BadInput(f"{error}, .warc{more}, or use --format") from None
+        raise BadInput(f"{error}, .warc{addon_extensions}, or use --format") from None
 
 
 def _report_url(url: str, reason: str) -> None:

@@ -1,5 +1,5 @@
 """
-OpenTelemetry spans: the interface, its implementation, and the context that messages carry.
+OpenTelemetry spans: the interface, its implementation, and the context in messages.
 
 Public:
 

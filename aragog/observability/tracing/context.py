@@ -24,7 +24,7 @@ class SpanContext(NamedTuple):
     trace_id: str
     span_id: str
     sampled: bool
-    """True if the trace is recorded. This is decided where the trace starts."""
+    """True if the trace is recorded. This is decided when the trace starts."""
 
     @property
     def traceparent(self) -> str:

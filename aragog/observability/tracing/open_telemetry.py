@@ -63,15 +63,15 @@ class ExportErrors(logging.Filter):
         return True
 
 
-EXPORTER = "OTEL_TRACES_EXPORTER"
+EXPORTER_VARIABLE = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
 """
-How long finished spans are collected before an export. With the SDK's default of 5 s, a killed
+How long finished spans are collected before an export. With the default of the SDK (5 s), a killed
 process would lose more spans.
 """
-TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
+TIMEOUT_VARIABLES = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
-"""Time limit for an export, including its retries. The SDK's default is 10 s."""
+"""Time limit for an export, including its retries. The default of the SDK is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
@@ -92,7 +92,7 @@ def connect(service: str, ratio: float) -> OtelTracer:
     if not isinstance(current, trace.ProxyTracerProvider):
         return OtelTracer(current, ratio)
     provider = TracerProvider(resource=resource(service))
-    processor = _processor(os.environ.get(EXPORTER, "otlp"))
+    processor = _create_processor(os.environ.get(EXPORTER_VARIABLE, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
     # If the environment sets a sampler, the SDK applies it to each URL.
@@ -116,7 +116,7 @@ def resource(service: str) -> Resource:
     return Resource.create(attributes).merge(OTELResourceDetector().detect())
 
 
-def _processor(exporter: str) -> SpanProcessor | None:
+def _create_processor(exporter: str) -> SpanProcessor | None:
     match exporter.strip():
         case "otlp":
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
@@ -127,7 +127,7 @@ def _processor(exporter: str) -> SpanProcessor | None:
             for name in (OTLPSpanExporter.__module__, "opentelemetry.sdk._shared_internal"):
                 logging.getLogger(name).addFilter(errors)
             # If the collector does not respond, the process waits this long when it exits.
-            timeout_s = None if any(map(os.environ.get, TIMEOUTS)) else TIMEOUT_S
+            timeout_s = None if any(map(os.environ.get, TIMEOUT_VARIABLES)) else TIMEOUT_S
             delay_ms = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else DELAY_MS
             return BatchSpanProcessor(
                 OTLPSpanExporter(timeout=timeout_s), schedule_delay_millis=delay_ms
@@ -137,7 +137,7 @@ def _processor(exporter: str) -> SpanProcessor | None:
         case "none":
             return None
         case other:
-            raise ConfigError(f"{EXPORTER}: must be otlp, console or none, got {other!r}")
+            raise ConfigError(f"{EXPORTER_VARIABLE}: must be otlp, console or none, got {other!r}")
 
 
 class OtelTracer:
@@ -156,12 +156,12 @@ class OtelTracer:
 
     def active(self) -> str:
         context = trace.get_current_span().get_span_context()
-        return _traceparent(context) if context.is_valid else ""
+        return _to_traceparent(context) if context.is_valid else ""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        links = [trace.Link(context)] if (context := _context(link)) else None
+        links = [trace.Link(context)] if (context := _to_context(link)) else None
         span = self._tracer.start_span(
             name, NO_CONTEXT, kind=_KINDS[kind], attributes=attributes, links=links
         )
@@ -175,7 +175,7 @@ class OtelTracer:
         attributes: Attributes,
         started_ns: int | None = None,
     ) -> Span | None:
-        context = _context(parent)
+        context = _to_context(parent)
         if context is None:
             return None
         parent_context = trace.set_span_in_context(NonRecordingSpan(context), NO_CONTEXT)
@@ -197,7 +197,7 @@ class OtelSpan:
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
-        self.traceparent = _traceparent(span.get_span_context())
+        self.traceparent = _to_traceparent(span.get_span_context())
 
     def set(self, attributes: Attributes) -> None:
         self._span.set_attributes(attributes)
@@ -211,12 +211,12 @@ class OtelSpan:
         self._span.end(at_ns)
 
 
-def _traceparent(context: trace.SpanContext) -> str:
+def _to_traceparent(context: trace.SpanContext) -> str:
     trace_id, span_id = format(context.trace_id, "032x"), format(context.span_id, "016x")
     return SpanContext(trace_id, span_id, context.trace_flags.sampled).traceparent
 
 
-def _context(traceparent: str) -> trace.SpanContext | None:
+def _to_context(traceparent: str) -> trace.SpanContext | None:
     """Parse a parent's or a link's context from another process."""
     context = read(traceparent) if traceparent else None
     if context is None:

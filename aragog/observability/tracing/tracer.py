@@ -58,7 +58,7 @@ class Tracer(Protocol):
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        """Return a trace's first span, linked to `link`, or None if the sampler drops it."""
+        """Return the first span of a trace, linked to `link`, or None if the sampler drops it."""
 
     def child(
         self,
@@ -80,16 +80,16 @@ class Tracer(Protocol):
 
 
 _lock = threading.Lock()
-_services: list[str] = ["aragog"]
+_service_names: list[str] = ["aragog"]
 _tracers: dict[int, Tracer] = {}
 
 
 def name_service(role: str) -> None:
     """Name this process `aragog-ROLE` in its traces, unless `OTEL_SERVICE_NAME` is set."""
-    _services[:] = [f"aragog-{role}"]
+    _service_names[:] = [f"aragog-{role}"]
 
 
-def tracer_of(settings: Settings) -> Tracer | None:
+def open_tracer(settings: Settings) -> Tracer | None:
     """
     Return this process's tracer, or None if `tracing.enabled` is false. Call this after a fork.
 
@@ -105,7 +105,7 @@ def tracer_of(settings: Settings) -> Tracer | None:
             from aragog.observability.tracing.open_telemetry import connect  # noqa: PLC0415 - see above
 
             _tracers.clear()  # a fork has its parent's tracer, but not its exporting thread
-            tracer = connect(_services[0], settings.tracing.sample_ratio)
+            tracer = connect(_service_names[0], settings.tracing.sample_ratio)
             _tracers[os.getpid()] = tracer
         return tracer
 

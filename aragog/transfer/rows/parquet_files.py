@@ -28,15 +28,15 @@ def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
     schema = pa.schema([(name, _arrow_type(pa, kinds)) for name, kinds in columns.items()])
     count, remaining_rows = 0, rows()
     with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while some := list(islice(remaining_rows, BATCH_ROWS)):
+        while batch := list(islice(remaining_rows, BATCH_ROWS)):
             cells = {
                 field.name: pa.array(
-                    [_cell(row.get(field.name), field.type) for row in some], field.type
+                    [_cell(row.get(field.name), field.type) for row in batch], field.type
                 )
                 for field in schema
             }
             writer.write_table(pa.table(cells, schema=schema))
-            count += len(some)
+            count += len(batch)
     return count
 
 
@@ -47,12 +47,12 @@ def _arrow_type(arrow: Any, kinds: Kinds) -> Any:
     return types.get(next(iter(kinds)), arrow.string()) if len(kinds) == 1 else arrow.string()
 
 
-def _cell(value: Any, kind: Any) -> Any:
+def _cell(value: Any, arrow_type: Any) -> Any:
     if value is None:
         return None
-    if str(kind) == "string" and not isinstance(value, str):
+    if str(arrow_type) == "string" and not isinstance(value, str):
         return orjson.dumps(value, default=exact_json).decode()
-    return float(value) if str(kind) == "double" else value
+    return float(value) if str(arrow_type) == "double" else value
 
 
 def parquet_urls(file: Path, column: str) -> Iterator[str | None]:

@@ -57,9 +57,9 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
     return columns_by_name
 
 
-def _distinct_column(name: str, taken: Iterable[str]) -> str:
+def _distinct_column(name: str, taken_names: Iterable[str]) -> str:
     """Return the name, numbered if another name only differs in case, which SQLite ignores."""
-    lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
+    lower, number, candidate = {taken_name.lower() for taken_name in taken_names}, 1, name
     while candidate.lower() in lower:
         number += 1
         candidate = f"{name}_{number}"

@@ -64,7 +64,7 @@ def fetched_urls(page: PageWrite) -> set[str]:
     return {page.url, page.final_url, *(hop.url for hop in hops)}
 
 
-def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
+def resolve_canonical(page: PageWrite, rows: Mapping[str, Row]) -> str:
     """Return the declared canonical URL, after following its aliases."""
     if is_failed_fetch(page):
         return follow_aliases(page.url, rows)
@@ -78,7 +78,7 @@ def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
 
 def agrees(page: PageWrite, row: Row) -> bool | None:
     """Return True if the page matches the node's page, or None if nothing comparable is stored."""
-    stored = nodes.likeness_of(row)
+    stored = nodes.stored_likeness(row)
     if page.likeness and stored:
         return page.likeness.agrees(stored)
     if page.content and nodes.CONTENT_HASH in row:
@@ -90,7 +90,7 @@ def agrees(page: PageWrite, row: Row) -> bool | None:
 
 def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
     """Decide whose record `page` goes to; `rows` has the nodes of all URLs involved."""
-    canonical = canonical_of(page, rows)
+    canonical = resolve_canonical(page, rows)
     fetched = fetched_urls(page)
     if is_failed_fetch(page) or canonical in fetched:
         return Judgment(canonical)
@@ -101,7 +101,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
         judgment = _keep_apart(page, canonical, f"{canonical} is gone")
-    elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
+    elif nodes.was_fetched(row) or canonical in nodes.page_senders(row):
         judgment = _judge_fetched(page, canonical, rows)
     else:
         judgment = _judge_unfetched(page, canonical, rows, now_ms)
@@ -136,7 +136,7 @@ def _judge_unfetched(
     page: PageWrite, canonical: str, rows: Mapping[str, Row], now_ms: int
 ) -> Judgment:
     row = rows.get(canonical, {})
-    senders = nodes.senders_of(row)
+    senders = nodes.page_senders(row)
     has_conflicts = nodes.CONFLICTING_PAGES in row
     has_provisional_alias = is_provisional(canonical, rows)
     if has_conflicts:
@@ -175,7 +175,7 @@ def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
         return False
     return any(
         sender != canonical and is_trusting(rows.get(sender, {}), sender, canonical)
-        for sender in nodes.senders_of(row)
+        for sender in nodes.page_senders(row)
     )
 
 
@@ -193,7 +193,7 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
         return False
     if not is_provisional(canonical, rows):
         return False
-    if {page.url, page.final_url} & {*nodes.senders_of(rows[canonical])}:
+    if {page.url, page.final_url} & {*nodes.page_senders(rows[canonical])}:
         return False
     return not agrees(page, rows[canonical])
 

@@ -21,7 +21,7 @@ from aragog.urlstore.hosts import host_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
-from aragog.urlstore.same_content import SameContent, entries_of
+from aragog.urlstore.same_content import SameContent, stored_entries
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
 from aragog.urlstore.writing.page_facts import attempt_facts
@@ -138,8 +138,8 @@ class AliasMerger:
             for column_of in (nodes.field_column, nodes.history_column)
         }
         columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
-        self._same_content.forget(entries_of(alias, alias_row))
-        self._item_index.forget(items.entries_of(alias, alias_row, columns))
+        self._same_content.forget(stored_entries(alias, alias_row))
+        self._item_index.forget(items.stored_records(alias, alias_row, columns))
         if not any(
             c.startswith(b"m:") and c not in columns for c in alias_row.keys() - {nodes.SENTINEL}
         ):
@@ -208,7 +208,7 @@ class AliasMerger:
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Schedules a fetch if the URL or its old canonical URL is wanted."""
+        """Create the record; also schedule a fetch if the URL or its old canonical is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -311,8 +311,8 @@ def _has_another_page(canonical: str, row: Row, alias: str, alias_row: Row) -> b
     """Return True if the page in `row` was not fetched from `alias`."""
     redirects = facts_of(alias_row, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
-        return not redirects or not nodes.on_one_host(alias, canonical)
-    senders = nodes.senders_of(row)
+        return not redirects or not nodes.have_same_host(alias, canonical)
+    senders = nodes.page_senders(row)
     return bool(senders) and alias not in senders and not redirects
 
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, other_permitted_crawls
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
@@ -81,7 +81,9 @@ class PageBatchWriter:
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
         """Delete data that was fetched from a URL, unless another crawl may keep it."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
-        if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
+        if page.expired or not other_permitted_crawls(
+            self._takedowns.facts_of_sent(url), page.facts, crawl
+        ):
             self._takedowns.withdraw(url, before_ms)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aragog.urlstore import nodes
-from aragog.urlstore.same_content import entries_of, entry_of, entry_put, original_put
+from aragog.urlstore.same_content import entry_name, entry_put, original_put, stored_entries
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph.records import Mutation
 
@@ -14,7 +14,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     puts: list[Mutation] = []
-    if likeness != nodes.likeness_of(plan.row):
+    if likeness != nodes.stored_likeness(plan.row):
         puts += entry_put(plan.canonical, likeness, plan.at_ms)
     packed = plan.page.content.packed if plan.page.content else None
     if packed and plan.cells.get(nodes.CONTENT_PACK) == packed.pointer.cell():
@@ -26,8 +26,8 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     """Return the previous body's entries, each with the timestamp to delete it at."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
-    if entry_of(plan.canonical, plan.page.likeness) == entry_of(
-        plan.canonical, nodes.likeness_of(plan.row)
+    if entry_name(plan.canonical, plan.page.likeness) == entry_name(
+        plan.canonical, nodes.stored_likeness(plan.row)
     ):
         return []
-    return entries_of(plan.canonical, plan.row)
+    return stored_entries(plan.canonical, plan.row)

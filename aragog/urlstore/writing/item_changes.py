@@ -17,8 +17,8 @@ import orjson
 
 from aragog.pages.items import PageItems, field_of, kind_from_field
 from aragog.urlstore import nodes
-from aragog.urlstore.feed import Values, item_name, shown
-from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
+from aragog.urlstore.feed import Values, feed_text, item_name
+from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, record_names
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
@@ -46,7 +46,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
     names = {
         name
         for field, value in _items_in(plan)
-        for name in names_of(url, field, value) - _stored_names(plan, field)
+        for name in record_names(url, field, value) - _stored_names(plan, field)
     }
     return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
 
@@ -59,7 +59,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
         (name, plan.row[nodes.field_column(field)].at_ms)
         for field in sorted(fields)
         for name in sorted(
-            _stored_names(plan, field) - names_of(plan.canonical, field, written.get(field))
+            _stored_names(plan, field) - record_names(plan.canonical, field, written.get(field))
         )
     ]
 
@@ -72,7 +72,7 @@ def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
 
 @lru_cache(maxsize=1024)
 def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Cached, because most pages have the same fields."""
+    """Return the fields that have items. Cached, because most pages have the same fields."""
     return tuple(
         name for name in fields if name.startswith(_FIELD_OF_ITEMS) and name != _FIELD_OF_ITEMS
     )
@@ -80,7 +80,7 @@ def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:
     cell = plan.row.get(nodes.field_column(field))
-    return names_of(plan.canonical, field, cell.value) if cell else set()
+    return record_names(plan.canonical, field, cell.value) if cell else set()
 
 
 class ItemNews:
@@ -99,13 +99,13 @@ class ItemNews:
         Items without a key are reported together under the name of the page's field. Takes one
         short scan for each changed item with a key, and one multi-get for all.
         """
-        news: dict[str, Values] = {}
+        changes: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_from_field(name)):
-            news |= self._field_changes(plan, field)
-        if len(news) > MAX_NEWS:
+            changes |= self._field_changes(plan, field)
+        if len(changes) > MAX_NEWS:
             item_fields = {field: (None, None) for field in plan.changed if kind_from_field(field)}
-            news = {**dict(islice(news.items(), MAX_NEWS)), **item_fields}
-        return news
+            changes = {**dict(islice(changes.items(), MAX_NEWS)), **item_fields}
+        return changes
 
     def _field_changes(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
         stored = plan.page.fields.get(field)
@@ -116,23 +116,25 @@ class ItemNews:
             for key in dict.fromkeys([*old_items, *new_items])
             if old_items.get(key) != new_items.get(key)
         ]
-        others = self._others(plan, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS])
-        news: dict[str, Values] = {}
+        other_items = self._items_on_other_pages(
+            plan, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS]
+        )
+        changes: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
             cell = plan.row.get(nodes.field_column(field))
-            news[field] = shown(cell and cell.value), shown(stored)
+            changes[field] = feed_text(cell and cell.value), feed_text(stored)
         seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
         for key in changed:
-            news |= _news(
+            changes |= _compare_item(
                 item_name(field, key),
                 old_items.get(key),
                 new_items.get(key),
-                others.get(key),
+                other_items.get(key),
                 seen_ms,
             )
-        return news
+        return changes
 
-    def _others(
+    def _items_on_other_pages(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OtherPageItem]:
         """Return these items from the most recently fetched other page that has them."""
@@ -140,11 +142,11 @@ class ItemNews:
         pages: dict[str, list[str]] = {}
         for key in keys:
             entries = self._index.of_item(key_prefix(site, kind, key))
-            some = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
+            page_urls = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
             entries.close()
-            if some := [url for url in some if url != plan.canonical]:
-                pages[key] = some
-        urls = sorted({url for some in pages.values() for url in some})
+            if page_urls := [url for url in page_urls if url != plan.canonical]:
+                pages[key] = page_urls
+        urls = sorted({url for page_urls in pages.values() for url in page_urls})
         if not urls:
             return {}
         rows = self._nodes.follow(urls, [*_COLUMNS, nodes.field_column(field)])
@@ -153,21 +155,21 @@ class ItemNews:
             for url, (canonical, row) in rows.items()
             if canonical != plan.canonical and self._is_shown(row)
         }
-        found: dict[str, _OtherPageItem] = {}
-        for key, some in pages.items():
-            of_pages = (items[url] for url in some if url in items)
-            seen = [
+        newest_items: dict[str, _OtherPageItem] = {}
+        for key, page_urls in pages.items():
+            of_pages = (items[url] for url in page_urls if url in items)
+            candidates = [
                 _OtherPageItem(values[key], at_ms) for values, at_ms in of_pages if key in values
             ]
-            if seen:
-                found[key] = max(seen, key=lambda one: one.fetched_at_ms)
-        return found
+            if candidates:
+                newest_items[key] = max(candidates, key=lambda item: item.fetched_at_ms)
+        return newest_items
 
     def _is_shown(self, row: Row) -> bool:
         if nodes.SENTINEL not in row or nodes.is_taken_down(row):
             return False
-        upto_ms = nodes.hidden_upto_ms(row, self._clock.now_ms())
-        return int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
+        hidden_until_ms = nodes.hidden_until_ms(row, self._clock.now_ms())
+        return int(facts_of(row).get("fetched_at_ms") or 0) > hidden_until_ms
 
 
 _COLUMNS = (
@@ -175,29 +177,29 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _news(
+def _compare_item(
     name: str,
-    was: Mapping[str, Any] | None,
+    before: Mapping[str, Any] | None,
     now: Mapping[str, Any] | None,
     other: _OtherPageItem | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """Compare an item with its state on another page."""
+    """Return the changes of an item, compared with its newest state on any page."""
     if now is None:
-        return {} if other else {name: (_text(was), None)}
-    if other and (was is None or other.fetched_at_ms > seen_ms):
-        was = other.values
-    if was is None:
+        return {} if other else {name: (_text(before), None)}
+    if other and (before is None or other.fetched_at_ms > seen_ms):
+        before = other.values
+    if before is None:
         return {name: (None, _text(now))}
     return {
-        f"{name}.{field}": (_text(was.get(field)), _text(now.get(field)))
-        for field in dict.fromkeys([*was, *now])
-        if was.get(field) != now.get(field)
+        f"{name}.{field}": (_text(before.get(field)), _text(now.get(field)))
+        for field in dict.fromkeys([*before, *now])
+        if before.get(field) != now.get(field)
     }
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else shown(orjson.dumps(value))
+    return None if value is None else feed_text(orjson.dumps(value))
 
 
 def _by_key(items: PageItems) -> dict[str, Mapping[str, Any]]:

@@ -21,7 +21,7 @@ STATE_VERSION = 1
 WATCHED, UNWATCHED = b"1", b"0"
 
 
-class Next(NamedTuple):
+class NextFetch(NamedTuple):
     """A page's schedule after a fetch."""
 
     cell: bytes
@@ -39,7 +39,7 @@ class Next(NamedTuple):
     reported. None keeps the stored cell."""
 
 
-def state_of(row: Row) -> RefreshState | None:
+def read_state(row: Row) -> RefreshState | None:
     """Return the stored refresh state, or None if it is absent or its version is unknown."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
@@ -49,7 +49,7 @@ def state_of(row: Row) -> RefreshState | None:
     return RefreshState(*values) if is_current else None
 
 
-def mark_of(row: Row) -> PageMark | None:
+def read_mark(row: Row) -> PageMark | None:
     """Return what sitemaps and feeds have reported about the page, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
@@ -75,17 +75,17 @@ def plan_next(
     *,
     canonical: str,
     trust: HostTrust | None = None,
-) -> Next:
+) -> NextFetch:
     """
     Return the page's next fetch. `row` is its node; `trust` says how reliable its host's signals
     are, or None.
     """
-    before = state_of(row)
+    before = read_state(row)
     if seen.source and before and nodes.content_cell(row):
         # The URL is also a page, such as a feed that a user enqueued.
         due = nodes.text(row, nodes.DUE)
-        return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
-    mark = mark_of(row) if settings.signals and not seen.source else None
+        return NextFetch(state_cell(before), int(due) if due else None, first=False, given_up=False)
+    mark = read_mark(row) if settings.signals and not seen.source else None
     compared_ms = before.compared_at_ms if before else 0
     is_reported = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
     state, due_at_ms = decide(
@@ -105,7 +105,7 @@ def plan_next(
     expires_ms = facts.get("unavailable_after_ms")
     if isinstance(expires_ms, int) and expires_ms > seen.fetched_at_ms:
         wanted_ms = min(wanted_ms or expires_ms, expires_ms)
-    return Next(
+    return NextFetch(
         state_cell(state),
         wanted_ms,
         first=before is None or not before.compared_at_ms,
@@ -139,7 +139,7 @@ def _signal_evidence(
 def _interval_factor(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """The factor is above 1 if the host reports changes reliably."""
+    """Return the factor for the interval, above 1 if the host reports changes reliably."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_recent = at_ms - trust.read_at_ms <= before.interval_s * 1000

@@ -15,18 +15,18 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import kind_from_field
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
-from aragog.urlstore.feed import Change, ChangeKind, Values, shown
+from aragog.urlstore.feed import Change, ChangeKind, Values, feed_text
 from aragog.urlstore.nodes import alias_of, facts_of
-from aragog.urlstore.records import WITHHELD, absent_as, use_of
+from aragog.urlstore.records import WITHHELD, absent_as, get_permission
 from aragog.urlstore.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
-from aragog.urlstore.writing.next_due import Next, state_of
+from aragog.urlstore.writing.next_due import NextFetch, read_state
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
 from zengraph.records import Row
 
 
-def changes_of(
-    plan: PageWritePlan, next_fetch: Next, owners: Sequence[str], *, all_pages: bool = False
+def find_changes(
+    plan: PageWritePlan, next_fetch: NextFetch, owners: Sequence[str], *, all_pages: bool = False
 ) -> list[Change]:
     """
     Return the entries for the plan's page, and for the fetched URL if it redirects now.
@@ -80,7 +80,9 @@ def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     return {nodes.CHANGED: b"redirected %d" % int(fetched_ms)}
 
 
-def _change_kind(plan: PageWritePlan, next_fetch: Next, *, all_pages: bool) -> ChangeKind | None:
+def _change_kind(
+    plan: PageWritePlan, next_fetch: NextFetch, *, all_pages: bool
+) -> ChangeKind | None:
     if next_fetch.given_up:
         return "given_up"
     if is_failed_fetch(plan.page):
@@ -104,7 +106,7 @@ def _reports_first_fetch(plan: PageWritePlan) -> bool:
 
 
 def _changed_fields(plan: PageWritePlan) -> list[str]:
-    """Items are left out, because they have their own entries."""
+    """Return the changed fields, without items, which have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_from_field(n) is None]
 
 
@@ -125,7 +127,7 @@ def _had_page(row: Row) -> bool:
 
 
 def redirect_changes(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
-    """Return the entry for a stored URL that now leads elsewhere; see `changes_of`."""
+    """Return the entry for a stored URL that now leads elsewhere; see `find_changes`."""
     page, row = plan.page, plan.requested_row
     if is_failed_fetch(page) or page.final_url == page.url or not _had_page_before(plan):
         return [_merge_entry(plan)] if all_pages and _is_new_alias(plan) else []
@@ -163,13 +165,13 @@ def _had_page_before(plan: PageWritePlan) -> bool:
     before = alias_of(row, url)
     if before is not None:
         return before != plan.canonical
-    own = facts_of(row, nodes.OWN)
-    return _had_page(row) and own.get("redirects_to") != plan.page.final_url
+    own_facts = facts_of(row, nodes.OWN)
+    return _had_page(row) and own_facts.get("redirects_to") != plan.page.final_url
 
 
 def _body_changed(plan: PageWritePlan) -> bool:
     """Return True if the body itself changed, not just its compression."""
-    before, seen = state_of(plan.row), plan.page.seen
+    before, seen = read_state(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
         return _hash_change(plan) is not None
     return seen.body_hash[:16] != before.body_hash
@@ -185,7 +187,7 @@ def _hash_change(plan: PageWritePlan) -> Values | None:
 
 def _value_change(plan: PageWritePlan, name: str) -> Values:
     stored = plan.row.get(nodes.field_column(name))
-    return shown(stored and stored.value), shown(plan.page.fields.get(name))
+    return feed_text(stored and stored.value), feed_text(plan.page.fields.get(name))
 
 
 def has_another_page(plan: PageWritePlan) -> bool:
@@ -213,7 +215,7 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
         return False
     now = orjson.loads(cell)
     return any(
-        use_of(now, purpose)[0] is False and use_of(before, purpose)[0] is not False
+        get_permission(now, purpose)[0] is False and get_permission(before, purpose)[0] is not False
         for purpose in PURPOSES
     )
 

@@ -9,7 +9,13 @@ from collections.abc import Mapping
 
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import merge_statements
-from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
+from aragog.urlstore.kept_for import (
+    KEPT_FOR,
+    USUAL,
+    crawls_of,
+    kept_for_fact,
+    other_permitted_crawls,
+)
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.records import ABSENT, WITHHELD, Fact, PageWrite, absent_as
 from aragog.urlstore.writing.agreement import is_failed_fetch
@@ -55,7 +61,7 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
     else:
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": int(complete)}
     facts.pop(KEPT_FOR, None)
-    if (crawls := fact_of(_crawls_to_keep_for(page, before, facts))) is not None:
+    if (crawls := kept_for_fact(_crawls_to_keep_for(page, before, facts))) is not None:
         facts[KEPT_FOR] = crawls
     return facts
 
@@ -100,10 +106,10 @@ def _crawls_to_keep_for(
     """Return the crawls that the page is kept for, given the new `facts`."""
     crawl = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
-        return others(before, facts, crawl)
+        return other_permitted_crawls(before, facts, crawl)
     if is_failed_fetch(page) and not _is_not_modified(page):
         return crawls_of(before)
-    return others(before, facts, crawl) | {crawl}
+    return other_permitted_crawls(before, facts, crawl) | {crawl}
 
 
 def _is_not_modified(page: PageWrite) -> bool:

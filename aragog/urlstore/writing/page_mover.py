@@ -15,7 +15,7 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import facts_of, text
-from aragog.urlstore.same_content import SameContent, entries_of, entry_put
+from aragog.urlstore.same_content import SameContent, entry_put, stored_entries
 from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
@@ -39,61 +39,65 @@ class PageMover:
     def move(
         self, source: str, source_row: Row, canonical: str, target_row: Row, now_ms: int
     ) -> None:
-        moved = {
+        moved_cells = {
             c: cell
             for c, cell in source_row.items()
             if c.startswith(_MOVED_PREFIXES) or c in _PAGE_COLUMNS
         }
         values: list[tuple[dict[bytes, bytes], int]] = [
-            ({c: value}, at) for c, (value, at) in moved.items()
+            ({c: value}, at_ms) for c, (value, at_ms) in moved_cells.items()
         ]
-        if moved:
-            last_ms = max(cell.at_ms for cell in moved.values())
+        if moved_cells:
+            last_ms = max(cell.at_ms for cell in moved_cells.values())
             cells = {nodes.SENTINEL: nodes.record_marker(source_row), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
             entries = _index_entry(canonical, source_row, target_row)
-            entries += items.moved_puts(canonical, moved, target_row)
+            entries += items.moved_puts(canonical, moved_cells, target_row)
             self._zen.mutate(
                 [host_put(self._zen, canonical, now_ms), *self._same_content.skip_damaged(entries)]
             )
-            self._same_content.forget(entries_of(source, source_row))
-            self._item_index.forget(items.entries_of(source, source_row, moved))
+            self._same_content.forget(stored_entries(source, source_row))
+            self._item_index.forget(items.stored_records(source, source_row, moved_cells))
         if nodes.PROVENANCE in source_row:
-            moved[nodes.PROVENANCE] = source_row[nodes.PROVENANCE]
+            moved_cells[nodes.PROVENANCE] = source_row[nodes.PROVENANCE]
             values.append(
                 _merge_provenance(source_row[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE))
             )
         if nodes.content_cell(source_row):
-            moved |= {
+            moved_cells |= {
                 column: source_row[column]
                 for column in nodes.CONTENT_AND_RESPONSE
                 if column in source_row
             }
             values += self._copy_content(source_row, canonical, target_row)
-        if not moved:
+        if not moved_cells:
             return
         self._zen.mutate(
             [
-                sender_put(self._zen, canonical, sender, max(cell.at_ms for cell in moved.values()))
+                sender_put(
+                    self._zen, canonical, sender, max(cell.at_ms for cell in moved_cells.values())
+                )
                 for sender in {source, nodes.sender_of(source_row, source)}
                 if host(sender) != host(canonical)
             ]
         )
         canonical_id = self._zen.node_id(canonical)
         puts = [
-            put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
-            for cells, at in values
+            put_properties(canonical_id, cells, nodes.after_moves(target_row, at_ms))
+            for cells, at_ms in values
         ]
         puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
         self._zen.move(puts, self._zen.node_id(source))
-        last_ms = max(cell.at_ms for cell in moved.values())
+        last_ms = max(cell.at_ms for cell in moved_cells.values())
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
         # Delete these last: as long as they exist, a repeated call finds the rest.
-        last_cells = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
+        last_cells = {
+            c: moved_cells.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved_cells
+        }
         self._properties.delete_many(
-            [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
+            [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved_cells.items()]
         )
         if key := text(source_row, nodes.CONTENT_KEY):
             self._bodies.objects.delete(key)
@@ -119,7 +123,7 @@ class PageMover:
         cells = {
             column: source_row[column].value for column in nodes.CONTENT if column in source_row
         }
-        if response := nodes.response_of(source_row):
+        if response := nodes.response_cell(source_row):
             cells[nodes.RESPONSE] = response.value
         if (pointer := pointer_of(source_row)) and self._bodies.packs:
             self._bodies.packs.catalog.share(pointer, canonical)
@@ -166,7 +170,7 @@ def _index_entry(canonical: str, source_row: Row, target_row: Row) -> list[Mutat
     if cell is None:
         return []
     return entry_put(
-        canonical, nodes.likeness_of(source_row), nodes.after_moves(target_row, cell.at_ms)
+        canonical, nodes.stored_likeness(source_row), nodes.after_moves(target_row, cell.at_ms)
     )
 
 

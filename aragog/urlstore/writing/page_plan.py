@@ -21,7 +21,7 @@ from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
-from aragog.urlstore.writing.next_due import WATCHED, Next, plan_next
+from aragog.urlstore.writing.next_due import WATCHED, NextFetch, plan_next
 from aragog.urlstore.writing.page_facts import facts_after, merge_attempt
 from urlspelling.domain import host
 from zengraph.records import Cell, Row
@@ -123,12 +123,12 @@ def urls_without_page(plan: PageWritePlan) -> list[str]:
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
-def identity_of(page: PageWrite) -> set[str]:
+def identifying_urls(page: PageWrite) -> set[str]:
     """Return the URLs that identify the fetched page."""
     return {page.url, page.final_url, page.canonical_url}
 
 
-def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
+def stored_canonicals(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     """Return the canonical URLs that are stored for the URLs of a fetch."""
     return [follow_aliases(url, rows) for url in set(page.urls)]
 
@@ -148,7 +148,7 @@ def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> 
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             target_row = rows.get(before, {})
-            is_detached = is_apart and url not in nodes.senders_of(target_row)
+            is_detached = is_apart and url not in nodes.page_senders(target_row)
             if is_detached or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
                 result.append(url)
     return result
@@ -165,7 +165,7 @@ def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
-            urls.update(nodes.senders_of(row))
+            urls.update(nodes.page_senders(row))
     return [url for url in urls if url is not None and url not in rows]
 
 
@@ -259,7 +259,7 @@ def provenance_cell(plan: PageWritePlan) -> bytes:
     return orjson.dumps({**values, **plan.page.provenance})
 
 
-def written(plan: PageWritePlan) -> Written:
+def to_written(plan: PageWritePlan) -> Written:
     """Return the result that `write_pages` returns for this page."""
     judgment = plan.judgment
     return Written(
@@ -313,7 +313,7 @@ def fill_page(plan: PageWritePlan) -> None:
         return
     cells[nodes.URL] = plan.canonical.encode()
     facts = facts_after(page, plan.row, complete=plan.complete)
-    cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
+    cells[nodes.SENTINEL] = nodes.sentinel_value(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
     if not failed and not plan.stale and plan.facts_at_ms > plan.at_ms:
         plan.late_facts = orjson.dumps(merge_attempt(facts, facts_of(plan.row)))
@@ -340,13 +340,14 @@ def _fill_identity(plan: PageWritePlan) -> None:
     likeness = nodes.likeness_cell(plan.page.likeness)
     if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
         plan.cells[nodes.LIKENESS] = likeness
-    own = plan.canonical in (plan.page.url, plan.page.final_url)
-    if own and (plan.judgment.why or nodes.REASONS in plan.row):
+    is_own = plan.canonical in (plan.page.url, plan.page.final_url)
+    if is_own and (plan.judgment.why or nodes.REASONS in plan.row):
         plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
 
 
 def _fill_fields(plan: PageWritePlan) -> None:
     """
+    Fill in the fields.
     An older fetch adds only missing fields, and none if a newer fetch reported all of them. If a
     page was fetched through another URL, all fields are written: if that URL turns out not to be an
     alias, the timestamps show which fields it provided.
@@ -370,7 +371,7 @@ def _fill_fields(plan: PageWritePlan) -> None:
 
 def fill_next_fetch(
     plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
-) -> Next | None:
+) -> NextFetch | None:
     """
     Fill in when to fetch again. Returns None if the caller decided it (`due_at_ms`).
 
@@ -380,15 +381,15 @@ def fill_next_fetch(
     if seen is None:
         plan.due_at_ms = plan.page.due_at_ms
         return None
-    following = plan_next(
+    next_fetch = plan_next(
         plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
     )
-    plan.cells[nodes.REFRESH] = following.cell
-    plan.evidence = following.evidence
-    if following.mark is not None:
-        plan.cells[nodes.SIGNAL] = following.mark
-    plan.due_at_ms = following.due_at_ms
-    return following
+    plan.cells[nodes.REFRESH] = next_fetch.cell
+    plan.evidence = next_fetch.evidence
+    if next_fetch.mark is not None:
+        plan.cells[nodes.SIGNAL] = next_fetch.mark
+    plan.due_at_ms = next_fetch.due_at_ms
+    return next_fetch
 
 
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
@@ -397,7 +398,7 @@ def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> No
         value = plan.page.fields.get(name)
         if value is None and name not in plan.gone:
             continue
-        history = nodes.history_of(plan.row, name)
+        history = nodes.history_cell(plan.row, name)
         if name in plan.gone and history:
             plan.cells[nodes.history_column(name)] = history.value
         if value is None:

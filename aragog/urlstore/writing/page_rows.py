@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.due_index import due_cell
-from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.hosts import host_put, is_in_sample, sample_put, sender_put
 from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
@@ -21,7 +21,7 @@ def index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutati
     rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
         rows.append(host_put(zen, plan.canonical, now_ms))
-        if in_sample(plan.canonical):
+        if is_in_sample(plan.canonical):
             rows.append(sample_put(zen, plan.canonical, now_ms))
     rows += [
         sender_put(zen, url, page.final_url, page.fetched_at_ms)

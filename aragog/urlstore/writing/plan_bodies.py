@@ -63,10 +63,10 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 def _keep_stored_body(plan: PageWritePlan, content: ContentWrite) -> bool:
     """Keep the stored body if it is identical. Returns False if it differs."""
-    where = nodes.content_cell(plan.row)
-    if where is None:
+    location = nodes.content_cell(plan.row)
+    if location is None:
         return False
-    column, cell = where
+    column, cell = location
     digest = (body_hash if column == nodes.CONTENT_PACK else stored_hash)(content)
     if nodes.text(plan.row, nodes.CONTENT_HASH) != digest:
         return False
@@ -145,9 +145,9 @@ def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     if packs is None:
         return
     sharing = [plan for plan in plans if _has_shared(zen, plan)]
-    stays = {pack: packs.catalog.stays(pack) for pack in {_pack_of(plan) for plan in sharing}}
+    stays = {pack: packs.catalog.stays(pack) for pack in {_pack_name(plan) for plan in sharing}}
     for plan in sharing:
-        if stays[_pack_of(plan)] or plan.page.content is None:
+        if stays[_pack_name(plan)] or plan.page.content is None:
             continue
         page = to_warc_page(plan.page, plan.page.content)
         record = packs.record_of(page, plan.page.content.body)
@@ -179,7 +179,7 @@ def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
     return shared_of(zen.nodes.get(zen.node_id(plan.canonical), [column]), pointer) is not None
 
 
-def _pack_of(plan: PageWritePlan) -> str:
+def _pack_name(plan: PageWritePlan) -> str:
     return PackPointer.read(plan.cells[nodes.CONTENT_PACK]).pack
 
 
@@ -237,17 +237,19 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     if packs is None:
         return
     unused = [(plan, plan.unused_record) for plan in plans if plan.unused_record]
-    dead = [pointer for plan, pointer in unused if not plan.refused]
+    dead_records = [pointer for plan, pointer in unused if not plan.refused]
     replaced = [(plan, old) for plan in stored if (old := _replaced_record(plan))]
     if keep := packs.settings.keep_versions:
         for plan, _ in replaced:
             row = zen.nodes.get(zen.node_id(plan.canonical))
-            live = live_records(row, keep)
-            dead += [one for one, _, _ in records_of(row) if one not in live]
+            live_pointers = live_records(row, keep)
+            dead_records += [
+                pointer for pointer, _, _ in records_of(row) if pointer not in live_pointers
+            ]
     else:
-        dead += [old for _, old in replaced]
-    if dead:
-        packs.catalog.record_dead(dead)
+        dead_records += [old for _, old in replaced]
+    if dead_records:
+        packs.catalog.record_dead(dead_records)
     if refused := [pointer for plan, pointer in unused if plan.refused]:
         packs.catalog.erase(refused)
 

@@ -25,7 +25,7 @@ from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import alias_of, facts_of, text
-from aragog.urlstore.same_content import SameContent, entries_of
+from aragog.urlstore.same_content import SameContent, stored_entries
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
@@ -90,9 +90,9 @@ class Takedown:
         }
         if listed:
             self.tombstones.list_urls(members, now_ms)
-        sent = [page for url in members for page in self.hosts.sent_by_url(url)]
+        sent_pages = [page for url in members for page in self.hosts.sent_by_url(url)]
         lists = (self._unlist_from_host, self._unlist_from_page)
-        return self._take_down_all(members, sent, now_ms, members.__contains__, lists)
+        return self._take_down_all(members, sent_pages, now_ms, members.__contains__, lists)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
@@ -110,7 +110,9 @@ class Takedown:
             members.add(url)
             if alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url) is None:
                 members.update(self.aliases.with_taken_down(url))
-        sent = list(self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name))
+        sent_pages = list(
+            self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name)
+        )
         refuses = self.tombstones.refuses
 
         def unlist_from_other_host(url: str, now_ms: int) -> None:
@@ -120,23 +122,24 @@ class Takedown:
 
         lists = (unlist_from_other_host, self._unlist_from_page, self._unlist_from_host)
         return self._take_down_all(
-            members, sent, now_ms, lambda url: url in members or refuses(url), lists
+            members, sent_pages, now_ms, lambda url: url in members or refuses(url), lists
         )
 
     def _take_down_all(
         self,
         members: set[str],
-        sent: Sequence[SentPage],
+        sent_pages: Sequence[SentPage],
         now_ms: int,
         is_gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
         """
+        Take down these URLs, and delete the data that was sent from them.
         Each function in `lists` removes a URL from one list, the last one from the list where the
         takedown found it.
         """
         pages = sorted(members)
-        others = sorted({page.url for page in sent} - members)
+        other_urls = sorted({page.url for page in sent_pages} - members)
         for batch in self._batches(pages):
             self._mark(batch, nodes.TAKEN_DOWN, now_ms)
         # Change the counter before anything is deleted. A writer that read its pages before they
@@ -144,19 +147,19 @@ class Takedown:
         self.tombstones.mark_changed()
         for url in pages:
             self._take_down_one(url, now_ms)
-        for page in sent:
+        for page in sent_pages:
             if page.url not in members:
                 self._drop_sent(page, now_ms, is_gone)
-        Changes(self.zen).purge(lambda url: url in others or is_gone(url))
-        for batch in self._batches([*pages, *others]):
+        Changes(self.zen).purge(lambda url: url in other_urls or is_gone(url))
+        for batch in self._batches([*pages, *other_urls]):
             self.compactor.purge(batch)
-        for page in sent:
+        for page in sent_pages:
             self.zen.by_order.delete_at(page.position, at_ms=max(now_ms, page.sent_at_ms))
         for unlist in lists:
             for url in pages:
                 unlist(url, now_ms)
         self.zen.scrub()
-        return len(pages) + len(others)
+        return len(pages) + len(other_urls)
 
     def _batches(self, urls: Sequence[str]) -> Iterator[Sequence[str]]:
         for start in range(0, len(urls), self.purge_batch_size):
@@ -203,7 +206,7 @@ class Takedown:
             return
         if _has_page(row, upto_ms):
             self._publish_deletion(url, row, upto_ms)
-            self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
+            self.aliases.release(url, now_ms, lambda alias: alias in nodes.page_senders(row))
         self._empty(url, now_ms, upto_ms=upto_ms, except_columns=_KEPT_AFTER_DROP, links_ms=upto_ms)
 
     def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
@@ -296,8 +299,8 @@ class Takedown:
             self.zen.node_id(url), {column: row[column] for column in columns}
         )
         if nodes.LIKENESS in columns:  # delete index entries before the cell they come from
-            SameContent(self.zen).forget(entries_of(url, row))
-        if items := items_index.entries_of(url, row, columns):
+            SameContent(self.zen).forget(stored_entries(url, row))
+        if items := items_index.stored_records(url, row, columns):
             ItemIndex(self.zen).forget(items)
         # Delete as of an earlier time, to not hide data that a fetch writes right after this.
         at_ms = now_ms if upto_ms is None else upto_ms

@@ -87,7 +87,7 @@ class Trust:
         crash, a repeated call completes this.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
-        first = next(iter(nodes.senders_of(row)), "")
+        first = next(iter(nodes.page_senders(row)), "")
         cells = {nodes.URL: canonical.encode(), nodes.CONFLICTING_PAGES: orjson.dumps([first, url])}
         self._properties.put(self._zen.node_id(canonical), cells, at_ms=now_ms)
         why = f"{canonical} is not trusted until it is fetched: {url} declares it too and differs"
@@ -111,7 +111,9 @@ class Trust:
             for url in self._aliases.unverified_aliases_of(canonical)
             if self._is_provisional(url, canonical)
         ]
-        provider = next((url for url in nodes.senders_of(row) if url in provisional_aliases), None)
+        provider = next(
+            (url for url in nodes.page_senders(row) if url in provisional_aliases), None
+        )
         for alias in provisional_aliases:
             if provider not in (None, alias):
                 self._point_alias_to(alias, canonical, str(provider), now_ms, why)
@@ -158,7 +160,7 @@ class Trust:
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.OWN]
         )
-        if url in nodes.senders_of(row) and not nodes.was_fetched(row):
+        if url in nodes.page_senders(row) and not nodes.was_fetched(row):
             self._aliases.release(canonical, now_ms, lambda alias: alias == url)
         self._aliases.undo(url, now_ms)
 
@@ -172,7 +174,7 @@ class Trust:
         unchanged.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
-        senders = nodes.senders_of(row)
+        senders = nodes.page_senders(row)
         matching_aliases = [
             url
             for url in self._aliases.unverified_aliases_of(canonical)
@@ -195,7 +197,7 @@ class Trust:
         canonical = alias_of(url_row, url)
         if canonical is not None:
             row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
-            senders = nodes.senders_of(row)
+            senders = nodes.page_senders(row)
             if url in senders:
                 why = f"{url} no longer declares {canonical}"
                 for alias in list(self._aliases.unverified_aliases_of(canonical)):

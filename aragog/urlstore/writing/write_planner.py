@@ -91,21 +91,21 @@ class WritePlanner:
         """
         rows = self._read(pages)
         plans = []
-        later = []
+        remaining = []
         seen_urls: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
             judgment = judge(page, rows, now_ms)
-            page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
+            page_urls = {judgment.canonical, *page.urls, *page_plan.stored_canonicals(page, rows)}
             must_wait = not seen_urls.isdisjoint(page_urls)
             seen_urls |= page_urls  # even if this page waits: later pages must wait for it
             if must_wait or self._detach(page, judgment, rows, now_ms):
-                later.append(page)
+                remaining.append(page)
             else:
                 plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
             self._choose_aliases(plan, rows)
         self._read_vanished_fields(plans)
-        return plans, rows, later
+        return plans, rows, remaining
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
         for page in pages:
@@ -118,14 +118,14 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """The plan says if it is stale, refused, or a copy of stored data."""
+        """Plan a page. The plan says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
         before_ms = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
         refused = any(
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
-        ) or any(map(partial(self._is_taken_down, rows), page_plan.identity_of(page)))
+        ) or any(map(partial(self._is_taken_down, rows), page_plan.identifying_urls(page)))
         if judgment.is_doubted and nodes.ENQUEUED_FOR_CHECK in rows.get(
             judgment.declared or "", {}
         ):
@@ -168,20 +168,20 @@ class WritePlanner:
         """
         if is_failed_fetch(page):
             return False
-        sent = {
+        sent_records = {
             canonical
             for url in (page.url, page.final_url)
             for canonical in (judgment.canonical, alias_of(rows.get(url, {}), url))
-            if canonical and canonical != url and url in nodes.senders_of(rows.get(canonical, {}))
+            if canonical and canonical != url and url in nodes.page_senders(rows.get(canonical, {}))
         }
-        changed = [
+        changed_records = [
             canonical
-            for canonical in sorted(sent)
+            for canonical in sorted(sent_records)
             if not nodes.was_fetched(rows[canonical])
             and page_plan.seen_at_ms(rows[canonical], failed=False) < page.fetched_at_ms
             and agrees(page, rows[canonical]) is False
         ]
-        handed_over = [self._trust.hand_over(canonical, now_ms) for canonical in changed]
+        handed_over = [self._trust.hand_over(canonical, now_ms) for canonical in changed_records]
         return any(handed_over)
 
     def _detach_urls(

@@ -38,10 +38,10 @@ from aragog.urlstore.writing import (
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.item_changes import ItemNews
-from aragog.urlstore.writing.next_due import Next
+from aragog.urlstore.writing.next_due import NextFetch
 from aragog.urlstore.writing.page_changes import (
     changed_cell,
-    changes_of,
+    find_changes,
     has_another_page,
     is_failed_alias,
     is_newly_reserved,
@@ -134,7 +134,7 @@ class PageWriter:
         self._settle_aliases(plans, rows, now_ms)
         self._recheck_aliases(plans, now_ms)
         self._record_evidence(current)
-        return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
+        return {id(plan.page): page_plan.to_written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
         """Return the trust in the hosts whose pages have a mark."""
@@ -145,7 +145,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in hosts.items()}
 
     def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
-        """Called last, because losing evidence does no harm."""
+        """Record the evidence about hosts. Called last, because losing it does no harm."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
@@ -154,29 +154,29 @@ class PageWriter:
             self._signals.record_evidence(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
-        """An older fetch adds only data that the store does not have."""
+        """Fill in a plan. An older fetch adds only data that the store does not have."""
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
         page_plan.fill_page(plan)
-        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh, trust)
+        next_fetch = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh, trust)
         page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
             in_packs = self._bodies.in_packs
             plan_bodies.fill_content(plan, page.content, in_packs=in_packs)
-        if following is not None:
-            self._find_changes(plan, following)
+        if next_fetch is not None:
+            self._find_changes(plan, next_fetch)
 
-    def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
+    def _find_changes(self, plan: PageWritePlan, next_fetch: NextFetch) -> None:
         owners = self._find_owners(plan)
-        if not following.first or page_plan.is_watched(plan):
+        if not next_fetch.first or page_plan.is_watched(plan):
             plan.item_news = self._item_news.of(plan)
         all_pages = self._refresh.report_new_pages
-        plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
+        plan.changes = find_changes(plan, next_fetch, owners, all_pages=all_pages)
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """Also fills in the owners that watch the fetched URL."""
+        """Return the page's owners, and fill in those that watch the fetched URL."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
@@ -202,20 +202,26 @@ class PageWriter:
     def _write_changes(
         self, newest: Sequence[PageWritePlan], current: Sequence[PageWritePlan]
     ) -> None:
-        """Called before nodes are written: changes may be reported twice, but are never lost."""
+        """
+        Publish the changes.
+        Called before the nodes are written: changes may be reported twice, but are never lost.
+        """
         changes = [change for plan in newest for change in plan.changes]
-        changes += map(self._reserved, filter(is_newly_reserved, current))
+        changes += map(self._reserved_change, filter(is_newly_reserved, current))
         if changes:
             publish(self._zen, changes, self._clock)
 
-    def _reserved(self, plan: PageWritePlan) -> Change:
+    def _reserved_change(self, plan: PageWritePlan) -> Change:
         watched = page_plan.is_watched(plan)
         return reserved_change(plan, self._watches.owners(plan.canonical) if watched else ())
 
     def _write_nodes(
         self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
     ) -> None:
-        """An alias's edge may be on another server, so it is written before the alias's pointer."""
+        """
+        Write edges, index rows and nodes.
+        An alias's edge may be on another server, so it is written before the alias's pointer.
+        """
         edges = [
             put
             for plan in plans

@@ -5,7 +5,7 @@ from contextlib import closing
 import orjson
 import pytest
 
-from aragog.cli.run_texts import MAX_RUNNING, RunTexts
+from aragog.cli.run_texts import MAX_EXTRACTIONS, RunTexts
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from tests.support.stores import NOW_MS, page, store_harness
@@ -14,7 +14,7 @@ from tests.unit.pages.test_main_text import FIRST, PAGE
 from zengraph.tables.memory import MemoryTables
 
 NAME = "page.markdown"
-URLS = [f"http://a.example/{number}" for number in range(3 * MAX_RUNNING)]
+URLS = [f"http://a.example/{number}" for number in range(3 * MAX_EXTRACTIONS)]
 HTML = {"content_type": "text/html; charset=utf-8"}
 
 
@@ -39,7 +39,7 @@ def found_while_running(texts, store):
 
     def is_over():
         texts.start_queued(store)
-        return not texts._queued and texts._running == 0
+        return not texts._queued and texts._running_count == 0
 
     wait_until(is_over)
     return set(texts._futures)
@@ -48,25 +48,25 @@ def found_while_running(texts, store):
 def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
     """A site was fetched in 23 s, and only then were its texts extracted, one by one."""
     for url in URLS:
-        texts.begin(store, url)
+        texts.enqueue(store, url)
 
     assert found_while_running(texts, store) == set(URLS)
     for url in URLS:
         assert f"{FIRST} {url}" in orjson.loads(texts.fields(store, url, (NAME,))[NAME])
-    assert texts._bytes == 0
+    assert texts._unused_bytes == 0
 
 
 def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
     with closing(RunTexts(PipelineSettings(), (NAME,), max_bytes=1)) as texts:
         for url in URLS:
-            texts.begin(store, url)
-        wait_until(lambda: texts._running == 0)
+            texts.enqueue(store, url)
+        wait_until(lambda: texts._running_count == 0)
         texts.start_queued(store)
 
-        assert len(texts._queued) >= len(URLS) - MAX_RUNNING
+        assert len(texts._queued) >= len(URLS) - MAX_EXTRACTIONS
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
         assert not texts._queued
-        assert texts._bytes == 0
+        assert texts._unused_bytes == 0
 
 
 def test_text_of_a_page_not_started_before_is_extracted(texts, store):
@@ -75,7 +75,7 @@ def test_text_of_a_page_not_started_before_is_extracted(texts, store):
 
 def test_no_texts_are_extracted_without_field_names(store):
     with closing(RunTexts(PipelineSettings(), ())) as texts:
-        texts.begin(store, URLS[0])
+        texts.enqueue(store, URLS[0])
 
         assert not texts._futures
         assert not texts._queued

@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import (
+    connect_overrides,
     limiter,
     lines_of,
-    overrides_of,
     redis_client,
     robots_cache,
 )
@@ -42,7 +42,7 @@ def settings(own_redis, tmp_path, monkeypatch):
 @pytest.fixture
 def worker(settings):
     """The limiter of another process."""
-    a_limiter = limiter(settings, overrides_of(settings))
+    a_limiter = limiter(settings, connect_overrides(settings))
     yield a_limiter
     a_limiter.close()
 

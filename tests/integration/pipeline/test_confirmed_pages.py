@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.urlstore.records import use_of
+from aragog.urlstore.records import get_permission
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -55,12 +55,12 @@ WITHDRAWN = [
 def test_304_can_withdraw_a_page_for_a_purpose(harness_of, header, purpose):
     site = Site()
     harness = harness_of(site)
-    assert use_of(fetch(harness, site).facts, purpose)[0] is None
+    assert get_permission(fetch(harness, site).facts, purpose)[0] is None
 
     record = fetch(harness, site, header)
 
     assert (record.facts["outcome"], record.facts["status"]) == ("NotModified", 304)
-    assert use_of(record.facts, purpose)[0] is False
+    assert get_permission(record.facts, purpose)[0] is False
     assert record.fields["page.title"] == b'"title"'
     assert harness.urls.content(URL).body == HTML
     report = harness.urls.pages.fetch_report(URL)
@@ -82,17 +82,19 @@ def test_crawl_for_a_withdrawn_purpose_deletes_the_page(harness_of, header, purp
 def test_header_changed_by_a_304_stays_until_another_response_changes_it(harness_of):
     site = Site(headers=(("X-Robots-Tag", "noai"),))
     harness = harness_of(site)
-    assert use_of(fetch(harness, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
+    assert (
+        get_permission(fetch(harness, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
+    )
 
     fetch(harness, site, ("Content-Usage", "train-ai=n, search=y"), ("X-Robots-Tag", "all"))
     silent = fetch(harness, site)
 
-    assert use_of(silent.facts, "ai-train")[0] is False
-    assert use_of(silent.facts, "ai-input")[0] is None
+    assert get_permission(silent.facts, "ai-train")[0] is False
+    assert get_permission(silent.facts, "ai-input")[0] is None
     assert dict(fetch(harness, site).facts)["page_preferences"] == silent.facts["page_preferences"]
 
     allowed = fetch(harness, site, ("Content-Usage", "train-ai=y"))
-    assert use_of(allowed.facts, "ai-train")[0] is True
+    assert get_permission(allowed.facts, "ai-train")[0] is True
 
 
 def test_304_does_not_override_a_meta_element_of_the_page(harness_of):
@@ -102,7 +104,7 @@ def test_304_does_not_override_a_meta_element_of_the_page(harness_of):
 
     record = fetch(harness, site, ("X-Robots-Tag", "all"))
 
-    assert use_of(record.facts, "ai-train") == (False, "ai-train=n (meta robots: noai)")
+    assert get_permission(record.facts, "ai-train") == (False, "ai-train=n (meta robots: noai)")
 
 
 def test_canonical_url_in_a_304_is_followed(harness_of):

@@ -146,5 +146,5 @@ def test_hostile_pdf_ends_its_process_but_not_the_server(crawl_harness):
     limits = PipelineSettings(page_max_cpu_s=1.0, page_max_memory_bytes=200_000_000)
     with closing(PageTexts(limits)) as texts:
         with pytest.raises(PageTextUnavailable, match="CPU time"):
-            texts.find(slow, "text")
+            texts.extract(slow, "text")
         assert texts.content(store, A_TEXT, "text").body == TEXT.strip()

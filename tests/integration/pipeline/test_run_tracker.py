@@ -6,8 +6,8 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.run_tracker import (
-    MAX_CALLS_PER_ROUND,
-    SLICE_SIZE,
+    MAX_CALLS_PER_PASS,
+    URLS_PER_READ,
     FinalState,
     RequeueOptions,
     RunTracker,
@@ -154,7 +154,7 @@ def test_files_of_items_are_counted_separately_from_pages(settings, store, share
 def test_many_urls_in_flight_are_checked_in_slices(run, shared):
     """A run of 2,000 URLs read the state of each one four times a second."""
     tracker, requests = run
-    urls = [f"http://a.test/{number}" for number in range(6 * SLICE_SIZE)]
+    urls = [f"http://a.test/{number}" for number in range(6 * URLS_PER_READ)]
     shared.in_flight.mark(urls)
     shared.in_flight.confirm(urls)
     for url in urls:
@@ -166,7 +166,7 @@ def test_many_urls_in_flight_are_checked_in_slices(run, shared):
     assert read < len(urls) * FIELD_BYTES / 3
 
     shared.in_flight.clear([urls[0], urls[-1]])
-    for _ in range(MAX_CALLS_PER_ROUND):
+    for _ in range(MAX_CALLS_PER_PASS):
         tracker.update(requests)
     assert tracker.in_flight == len(urls) - 2
 

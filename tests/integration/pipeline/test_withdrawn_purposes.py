@@ -8,7 +8,7 @@ import pytest
 
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.urlstore.feed import SETTLE_MS
-from aragog.urlstore.records import use_of
+from aragog.urlstore.records import get_permission
 from tests.support.origin import answer, page, redirect
 
 pytestmark = pytest.mark.redis
@@ -67,7 +67,7 @@ def read_rules_again(harness):
 
 
 def is_allowed(harness, purpose, url=URL):
-    return use_of(harness.urls.get(url).facts, purpose)[0]
+    return get_permission(harness.urls.get(url).facts, purpose)[0]
 
 
 WITHDRAWALS = [
@@ -92,7 +92,7 @@ def test_purpose_withdrawn_after_storing_reserves_the_page(
     assert record.facts["outcome"] == "Refused"
     assert line in record.facts["reason"]
     assert (record.fields, record.content_key, harness.urls.content(url)) == ({}, None, None)
-    allowed, source = use_of(record.facts, TRAIN)
+    allowed, source = get_permission(record.facts, TRAIN)
     assert allowed is False
     assert line in source
 

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from aragog.cli.error_hints import remedy
+from aragog.cli.error_hints import error_hint
 from aragog.crawl.pipeline.routing import broker_errors
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Supervisor
@@ -57,11 +57,11 @@ def test_running_system_is_not_reported_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_SETTINGS", "")
     error = BrokerUnavailable("redis.url", "Connection refused.")
-    stopped = remedy(error)
+    stopped = error_hint(error)
     supervisor = Supervisor(tmp_path, {})
     supervisor.acquire()
     try:
-        assert f"aragog is running in {tmp_path}" in remedy(error)
+        assert f"aragog is running in {tmp_path}" in error_hint(error)
     finally:
         supervisor.stop()
 

@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse
 
 from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.download_handler import PoliteDownloadHandler
-from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
+from aragog.bootstrap.redis_services import connect_overrides, limiter, robots_cache
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.robots_records import RobotsResult
 from aragog.crawl.stages.single_fetch import ERROR_BODY_BYTES
@@ -278,7 +278,7 @@ def test_refused_connection_for_robots_txt_is_reported_as_such(run, monkeypatch)
 
 def test_domain_without_a_slot_in_time_is_a_timeout(run, site):
     settings = load_settings().resolved()
-    with closing(limiter(settings, overrides_of(settings))) as limits:
+    with closing(limiter(settings, connect_overrides(settings))) as limits:
         limits.pause("a.test", 60)
 
     (error,) = run(Request("http://a.test/"), DOWNLOAD_TIMEOUT=0.5)

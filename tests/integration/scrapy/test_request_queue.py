@@ -51,12 +51,12 @@ def test_completed_request_succeeds(queue, admin):
     assert not queue.put(NewJob(b"one again", unique_key="k"))
     (claimed,) = take(queue)
     assert (claimed.body, states(admin)) == (b"one", (0, 1, 0, 0))
-    assert queue.unfinished() == 1
+    assert queue.count_unfinished() == 1
 
     queue.done(claimed.tag)
     queue.flush()
 
-    assert (states(admin), queue.unfinished()) == ((0, 0, 1, 0), 0)
+    assert (states(admin), queue.count_unfinished()) == ((0, 0, 1, 0), 0)
 
 
 def test_unstarted_request_is_returned_without_using_an_attempt(queue, admin):
@@ -91,7 +91,7 @@ def test_request_that_this_process_cannot_run_is_offered_again(queue, admin):
 
     (job,) = admin.jobs("scrapy.quotes", JobState.PENDING, limit=9)
     assert (job.attempts, job.problem) == (1, "no such callback")
-    assert (queue.unfinished(), queue.failed()) == (1, 1)
+    assert (queue.count_unfinished(), queue.count_failed()) == (1, 1)
 
 
 def test_unreadable_request_is_kept_as_failed(queue, admin):
@@ -101,7 +101,7 @@ def test_unreadable_request_is_kept_as_failed(queue, admin):
     queue.flush()
 
     (job,) = admin.jobs("scrapy.quotes", JobState.FAILED, limit=9)
-    assert (job.problem, queue.unfinished()) == ("no such callback", 0)
+    assert (job.problem, queue.count_unfinished()) == ("no such callback", 0)
 
 
 def test_waiting_ends_with_a_new_request(queue, settings):
@@ -121,7 +121,7 @@ def test_abandoned_queue_is_emptied_with_its_claims(queue, admin):
 
     assert queue.abandon() == 5
 
-    assert (states(admin), queue.unfinished()) == ((0, 0, 0, 0), 0)
+    assert (states(admin), queue.count_unfinished()) == ((0, 0, 0, 0), 0)
     assert queue.put(NewJob(b"1", unique_key="k1"))
 
 

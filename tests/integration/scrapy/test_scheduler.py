@@ -270,7 +270,7 @@ def test_page_runs_again_if_its_results_cannot_be_enqueued(run):
             assert scheduler.has_pending_requests()
             scheduler._end_finished_jobs()
             scheduler._queue.flush()
-            assert scheduler._queue.unfinished() == 1  # it waits for its next attempt
+            assert scheduler._queue.count_unfinished() == 1  # it waits for its next attempt
             assert scheduler.enqueue_request(Request(URL + "next"))
 
     run(main())
@@ -357,7 +357,7 @@ def test_unknown_callback_is_left_to_processes_that_have_it(run):
                 assert (crawler, request.callback) == (a, a.spider.parse_page)
             a.under_way.clear()
             await assert_becomes_idle(new, old)
-            assert new._queue.failed() == 0
+            assert new._queue.count_failed() == 0
 
     run(main())
 

@@ -270,7 +270,7 @@ def test_draining_server_completes_started_requests():
         assert reading.wait(60)
         api.server.should_exit = True
         [connection] = api.server.server_state.connections
-        wait_until(lambda: connection._stopping, 60)
+        wait_until(lambda: connection._is_stopping, 60)
         release.set()
         reply = parsed(read_all(sock))
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.batch_progress import BatchTracker
 from aragog.api.operations.fetching import Fetching
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import new_token
@@ -38,7 +38,7 @@ def services(pipeline_harness, redis_client, redis_url):
         pipeline_harness.store, enqueue, Completions(redis_client, prefix="t:"), max_waiting=50
     )
     limiter = Limiter((redis_url,), PolitenessSettings(qps=2.0), Overrides(None), "t:")
-    batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
+    batches = BatchTracker(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
     yield Services(enqueue=enqueue, fetching=fetching, batches=batches)
     fetching.close()
     limiter.close()

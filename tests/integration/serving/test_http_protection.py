@@ -8,7 +8,7 @@ import pytest
 from aragog.api.operations.scopes import READ
 from aragog.api.problems import Problem
 from aragog.api.server.http.server import listen
-from aragog.api.server.tokens import Bucket, Tokens, new_token
+from aragog.api.server.tokens import TokenBucket, Tokens, new_token
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import parsed, read_all, running
@@ -28,7 +28,7 @@ def store():
 
 
 def test_bucket_allows_its_rate_and_a_burst_of_one_second():
-    bucket = Bucket(2.0)
+    bucket = TokenBucket(2.0)
 
     assert [bucket.take(10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
     assert bucket.take(10.4) == pytest.approx(0.1)
@@ -37,7 +37,7 @@ def test_bucket_allows_its_rate_and_a_burst_of_one_second():
 
 
 def test_low_rate_still_allows_a_first_request():
-    bucket = Bucket(0.1)
+    bucket = TokenBucket(0.1)
 
     assert bucket.take(0.0) == 0.0
     assert bucket.take(1.0) == pytest.approx(9.0)

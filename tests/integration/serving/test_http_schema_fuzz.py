@@ -5,7 +5,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error, positive_data_acceptance
 
-from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.batch_progress import BatchTracker
 from aragog.api.operations.jobs import Jobs
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.services import Services
@@ -30,7 +30,7 @@ schema = schemathesis.openapi.from_dict(DOCUMENT)
 def api(pipeline_harness, redis_client, redis_url):
     store, enqueue, fetching = served_page(pipeline_harness, redis_client, A)
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
-    batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
+    batches = BatchTracker(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
     jobs = Jobs(Cluster(connect_shards([redis_url.replace("db=0", "db=1")])))
     services = Services(
         enqueue=enqueue, fetching=fetching, batches=batches, jobs=jobs, explain=explain

@@ -6,7 +6,7 @@ import ssl
 import pytest
 import trustme
 
-from aragog.api.server.http.connection import LINGER_BYTES
+from aragog.api.server.http.connection import MAX_LINGER_BYTES
 from tests.support.api_server import read_all, running
 from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
@@ -77,7 +77,7 @@ def test_discarded_data_is_limited(store):
         sock.sendall(LONG)
         read_all(sock)
         with pytest.raises(ConnectionError):
-            sock.sendall(bytes(2 * LINGER_BYTES))
+            sock.sendall(bytes(2 * MAX_LINGER_BYTES))
 
 
 def test_client_that_stays_is_disconnected(store):

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from aragog.api.operations.graph import id_of
+from aragog.api.operations.graph import parse_node_id
 from aragog.api.operations.graph_edges import GraphMutation
 from aragog.api.operations.jobs import QueueJob
 from aragog.api.operations.values import PageLink
@@ -64,7 +64,7 @@ def test_taken_unique_value_names_its_record_over_all_interfaces(ways):
             )
 
         named = [(r.value.name, r.value.url) for r in (of_page, of_node, in_graph, in_batch)]
-        ada = ("user.email", id_of("ada", "pins").hex())
+        ada = ("user.email", parse_node_id("ada", "pins").hex())
         assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
 
 
@@ -248,7 +248,7 @@ def test_mutations_of_a_graph_work_the_same_over_all_interfaces(ways, graphs):
                 ("put_edge", ("a", 16, "b", {"graph": "none"})),
             ]
         ]
-        refusals[0] = refusals[0].replace(id_of(user, "pins").hex(), "ID")
+        refusals[0] = refusals[0].replace(parse_node_id(user, "pins").hex(), "ID")
         client.remove_edge(user, 16, pin, graph="pins")
         gone = client.get_edge(user, 16, pin, graph="pins")
         client.remove_node(user, graph="pins")

@@ -218,15 +218,15 @@ def test_pages_of_one_site_leave_waiting_places_for_others(store):
         processes = texts._processes
         header = {"content_type": HTML["content_type"], "form": "text"}
 
-        def begin(url):
-            return processes.begin({**header, "url": url}, (SLOW + url).encode())
+        def start(url):
+            return processes.start({**header, "url": url}, (SLOW + url).encode())
 
-        runs = [begin(url) for url in urls[:2]]
+        runs = [start(url) for url in urls[:2]]
         wait_until(lambda: not processes._shared._waiting)  # both run
-        runs += [begin(f"http://many.example/more/{number}") for number in range(2)]
+        runs += [start(f"http://many.example/more/{number}") for number in range(2)]
         with pytest.raises(TextsBusy, match=r"others from many\.example are waiting"):
-            begin("http://many.example/more/2")
-        runs.append(begin("http://other.example/"))
+            start("http://many.example/more/2")
+        runs.append(start("http://other.example/"))
         for run in runs:
             processes.end(run)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
-from aragog.api.server.thrift.contract import CALL, head, idl
+from aragog.api.server.thrift.contract import CALL, idl, message_header
 from aragog.api.server.thrift.wire import frame, read_head
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.examples import examples
@@ -77,7 +77,7 @@ def structs(kind):
 def message(service, name, arguments):
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(arguments)
-    return frame(head(CALL, f"{service}:{name}".encode()), b"\0\0\0\7", buffer.getvalue())
+    return frame(message_header(CALL, f"{service}:{name}".encode()), b"\0\0\0\7", buffer.getvalue())
 
 
 def read(sock, size):

@@ -184,7 +184,7 @@ def test_woken_caller_that_disconnects_passes_its_turn_on(shards):
         wait_until(first.woken.done, otherwise="the first is woken")
         leaving.close()
         assert second.woken.done()
-        assert waits.is_woken("jobs.mine", second)
+        assert waits.finish_wait("jobs.mine", second)
     waits.close()
 
 

@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import FetchRecord
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
-from aragog.transfer.warc_export import _network, export_warc, index_of
+from aragog.transfer.warc_export import _network, export_warc, index_path
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page, store_harness
@@ -70,7 +70,7 @@ def test_index_of_a_file_leads_to_every_record(its, tmp_path):
     report = export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
     (path,) = report.files
-    text = index_of(path).read_text()
+    text = index_path(path).read_text()
     assert text.splitlines() == sorted(text.splitlines())
     found = captures(text)
     assert len(found) == report.records == 4

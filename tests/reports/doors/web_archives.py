@@ -157,7 +157,7 @@ def _exported(given):
     from warcio.archiveiterator import ArchiveIterator
 
     from aragog.addons.wacz.export import export_wacz
-    from aragog.transfer.warc_export import export_warc, index_of
+    from aragog.transfer.warc_export import export_warc, index_path
 
     its = _harness(given["export"])
     with tempfile.TemporaryDirectory() as name:
@@ -185,7 +185,7 @@ def _exported(given):
                     "checked": record.digest_checker.passed,
                 }
                 records.append(got)
-        index = index_of(path).read_text()
+        index = index_path(path).read_text()
         whole = path.read_bytes()
         leads = True
         for line in index.splitlines():

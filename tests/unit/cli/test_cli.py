@@ -201,10 +201,10 @@ def test_full_disk_gives_a_one_line_error(tmp_path, arguments):
 def test_user_without_a_name_may_change_a_domain():
     code = (
         "import os\n"
-        "from aragog.cli.domain import _who\n"
+        "from aragog.cli.domain import _current_user\n"
         "for name in ('LOGNAME', 'USER', 'LNAME', 'USERNAME'): os.environ.pop(name, None)\n"
         "os.setuid(54321)\n"
-        "print(_who().partition('@')[0])"
+        "print(_current_user().partition('@')[0])"
     )
     if os.getuid() != 0:
         skip_without(ROOT)

@@ -10,7 +10,7 @@ from aragog.crawl.politeness.quiet_hours import QuietHours
 from aragog.crawl.politeness.robots_cache import CachedRules, RulesState
 from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.crawl.politeness.slots import DomainReport
-from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
+from aragog.dashboard.domain_rows import DomainFacts, domain_row, main_cause
 from aragog.fetch_record.outcome import OutcomeKind
 
 NOW_MS = 1_700_000_000_000
@@ -54,11 +54,11 @@ def test_each_cause_hides_the_weaker_ones():
     facts = IDLE
     for change, expected in steps:
         facts = change(facts)
-        assert cause(facts, NOW_MS) == expected
+        assert main_cause(facts, NOW_MS) == expected
 
 
 def test_permit_granted_slightly_ahead_is_not_a_pause():
-    assert cause(report(IDLE, paused_ms=8), NOW_MS) == ""
+    assert main_cause(report(IDLE, paused_ms=8), NOW_MS) == ""
 
 
 @pytest.mark.parametrize(

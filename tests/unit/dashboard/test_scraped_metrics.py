@@ -148,7 +148,7 @@ def slow(system):
 
 @pytest.fixture
 def registry(slow):
-    collector = MetricsCollector(slow.components, wait_s=0.05, window_s=60)
+    collector = MetricsCollector(slow.components, wait_s=0.05, max_age_s=60)
     registry = CollectorRegistry(auto_describe=True)
     registry.register(collector)
     registry.collector = collector

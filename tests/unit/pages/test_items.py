@@ -7,7 +7,7 @@ from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
 from aragog.pages.extractors import load_all, load_from
 from aragog.pages.items import PageItems, field_of, kind_from_field, load_kinds
-from aragog.settings.loading import load_settings, settings_of
+from aragog.settings.loading import build_settings, load_settings
 from aragog.settings.values import plain
 from richpins.items import Item
 from tests.support.byte_streams import html_result
@@ -156,7 +156,7 @@ def test_item_tables_round_trip_through_the_record_of_a_running_system(tmp_path)
     )
     settings = load_settings(file, {})
 
-    again = settings_of(orjson.loads(orjson.dumps(plain(settings))))
+    again = build_settings(orjson.loads(orjson.dumps(plain(settings))))
 
     assert again.extract == settings.extract
     (cards,) = load_kinds(settings.extract)
@@ -167,14 +167,14 @@ def test_item_tables_round_trip_through_the_record_of_a_running_system(tmp_path)
 
 def test_rules_must_be_strings_or_tables():
     with pytest.raises(ConfigError, match="extract: must be a table of strings and tables"):
-        settings_of({"extract": {"shop.example": {"cards": 5}}})
+        build_settings({"extract": {"shop.example": {"cards": 5}}})
 
 
 def test_field_limit_too_small_for_items_is_refused():
     values = {"extract": {"a.example": {"cards": CARDS}}, "store": {"max_field_bytes": 65_536}}
 
     with pytest.raises(ConfigError, match=r"store.max_field_bytes: must be at least 1000000"):
-        settings_of(values)
+        build_settings(values)
 
 
 @pytest.mark.parametrize("name", ["items", "shop.py:items", "site"])

@@ -6,7 +6,7 @@ from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
 from aragog.pages import selectors
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.selectors import SelectedPage, SiteRules, host_of_rules, rule_types
+from aragog.pages.selectors import SelectedPage, SiteRules, normalize_rules_host, rule_types
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 
@@ -96,7 +96,7 @@ def test_url_instead_of_a_host_is_refused(name):
     "name", ["lamps.test", "*.lamps.test", "lamps.test:8080", "[::1]:80", "Bücher.test"]
 )
 def test_host_may_have_a_port(name):
-    assert host_of_rules(name, problems := []) != ""
+    assert normalize_rules_host(name, problems := []) != ""
     assert problems == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.pages.items import load_kinds
 from aragog.pages.written_rules import settings_text
-from aragog.settings.loading import settings_of
+from aragog.settings.loading import build_settings
 from richpins.document import parse
 from richpins.guesses import Guess, GuessedKind, guess_rules
 
@@ -20,7 +20,7 @@ def kind(name="cards", *, is_page=False, **table):
 
 
 def loaded(guess):
-    return settings_of(tomllib.loads(settings_text(guess, "shop.example", AGENT)))
+    return build_settings(tomllib.loads(settings_text(guess, "shop.example", AGENT)))
 
 
 def test_lists_become_item_kinds_with_types():

@@ -39,8 +39,8 @@ def test_limit_of_another_process_is_read(soft_limit):
     highest = max(int(file.name) for file in Path("/proc/self/fd").iterdir())
     limit = highest + 64  # earlier tests may have left more open files than a fixed limit allows
     soft_limit(limit)
-    assert open_files.limit_of(os.getpid()) == limit
-    assert open_files.limit_of(2**22 + 1) is None
+    assert open_files.read_limit(os.getpid()) == limit
+    assert open_files.read_limit(2**22 + 1) is None
 
 
 def test_open_files_fit_below_a_low_limit(soft_limit):

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.settings import load_settings, plain, settings_of
+from aragog.settings import build_settings, load_settings, plain
 
 GOOD = """
 [egress.ways.fra]
@@ -38,7 +38,7 @@ def test_ways_and_rules_round_trip(tmp_path):
     assert settings.egress.ways["pool"].session_s == 60
     assert [rule.ways for rule in settings.egress.rules] == [("fra", "direct"), ("pool",)]
     assert settings.egress.rules[1].after == (403,)
-    assert settings_of(plain(settings)) == settings
+    assert build_settings(plain(settings)) == settings
 
 
 @pytest.mark.parametrize(

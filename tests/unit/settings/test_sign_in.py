@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.settings import load_settings, plain, settings_of
+from aragog.settings import build_settings, load_settings, plain
 
 GOOD = """
 [fetch.sign_in."https://members.example"]
@@ -23,7 +23,7 @@ def test_sign_in_round_trips(tmp_path):
     settings = loaded(tmp_path, GOOD)
 
     assert settings.fetch.sign_in["https://members.example"].fields["remember"] == "text:1"
-    assert settings_of(plain(settings)) == settings
+    assert build_settings(plain(settings)) == settings
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from aragog.client import Aragog
-from aragog.settings import load_settings, plain, settings_of
+from aragog.settings import build_settings, load_settings, plain
 from aragog.settings.in_use import process_settings, settings_in_use
 from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Supervisor
@@ -111,8 +111,8 @@ def test_settings_round_trip_as_a_table(tmp_path):
         )
     )
 
-    assert settings_of(plain(settings)) == settings
-    assert settings_of({}) == settings_of(plain(settings_of({})))
+    assert build_settings(plain(settings)) == settings
+    assert build_settings({}) == build_settings(plain(build_settings({})))
 
 
 def test_producer_uses_the_settings_of_the_running_system(started, tmp_path, monkeypatch, caplog):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.tasks import maintenance, refresh, robots, webhooks
-from aragog.tasks.maintenance import compactions
+from aragog.tasks.maintenance import max_compactions
 from aragog.tasks.policy import TaskLimit, periodic
 from pinlater import gates
 
@@ -87,7 +87,7 @@ def closure_of(task):
 
 @pytest.mark.parametrize(("threads", "expected"), [(8, 1), (13, 6), (4, 1), (1, 1)])
 def test_compactions_leave_a_thread_for_every_other_kind(threads, expected):
-    assert compactions(threads) == expected
+    assert max_compactions(threads) == expected
 
 
 def test_compactions_are_limited_by_the_threads_of_the_worker(monkeypatch):

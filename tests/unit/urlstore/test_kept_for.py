@@ -2,7 +2,13 @@
 
 import pytest
 
-from aragog.urlstore.kept_for import crawl_name, crawls_of, fact_of, others, purposes_of
+from aragog.urlstore.kept_for import (
+    crawl_name,
+    crawls_of,
+    kept_for_fact,
+    other_permitted_crawls,
+    purposes_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,14 +33,19 @@ def test_page_without_the_fact_is_kept_for_the_usual_crawl(facts, crawls):
 
 
 def test_usual_crawl_alone_needs_no_fact():
-    assert fact_of({"usual"}) is None
-    assert fact_of(()) is None
-    assert fact_of({"usual", "search"}) == "search usual"
+    assert kept_for_fact({"usual"}) is None
+    assert kept_for_fact(()) is None
+    assert kept_for_fact({"usual", "search"}) == "search usual"
 
 
 def test_page_is_kept_for_the_crawls_that_may_use_it():
     before = {"fetched_at_ms": 1, "kept_for": "ai-input+search ai-train any search usual"}
     preferences = {"page_preferences": "ai-input=n (x)", "robots_preferences": "search=n (y)"}
 
-    assert others(before, preferences, "usual") == {"ai-train", "any"}
-    assert others(before, {}, "search") == {"ai-input+search", "ai-train", "any", "usual"}
+    assert other_permitted_crawls(before, preferences, "usual") == {"ai-train", "any"}
+    assert other_permitted_crawls(before, {}, "search") == {
+        "ai-input+search",
+        "ai-train",
+        "any",
+        "usual",
+    }

@@ -8,8 +8,8 @@ from aragog.urlstore.signal_marks import (
     ReportedChange,
     expected_change,
     from_cell,
-    is_news,
-    is_stamp,
+    has_mostly_response_dates,
+    is_new_report,
     is_worth_a_fetch,
     to_cell,
 )
@@ -32,8 +32,8 @@ TODAY = ReportedChange(URL, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1)
 def test_change_after_the_last_comparison_is_news():
     later = instant(NOON_MS + HOUR_MS)
 
-    assert is_news(later, None, NOON_MS, NOON_MS + 2 * HOUR_MS)
-    assert not is_news(instant(NOON_MS - 1), None, NOON_MS, NOON_MS + 2 * HOUR_MS)
+    assert is_new_report(later, None, NOON_MS, NOON_MS + 2 * HOUR_MS)
+    assert not is_new_report(instant(NOON_MS - 1), None, NOON_MS, NOON_MS + 2 * HOUR_MS)
 
 
 def test_repeated_date_is_only_news_in_the_same_reading():
@@ -41,24 +41,26 @@ def test_repeated_date_is_only_news_in_the_same_reading():
     change = instant(NOON_MS + HOUR_MS)
     mark = PageMark(change.start_ms, read_ms)
 
-    assert is_news(change, mark, NOON_MS, read_ms)
-    assert not is_news(change, mark, NOON_MS, read_ms + HOUR_MS)
+    assert is_new_report(change, mark, NOON_MS, read_ms)
+    assert not is_new_report(change, mark, NOON_MS, read_ms + HOUR_MS)
 
 
 def test_page_fetched_after_the_file_is_up_to_date():
-    assert not is_news(instant(NOON_MS + 1), None, NOON_MS + HOUR_MS, NOON_MS + HOUR_MS)
+    assert not is_new_report(instant(NOON_MS + 1), None, NOON_MS + HOUR_MS, NOON_MS + HOUR_MS)
 
 
 def test_future_date_is_not_a_change():
-    assert not is_news(instant(NOON_MS + DAY_MS), None, NOON_MS, NOON_MS + HOUR_MS)
+    assert not is_new_report(instant(NOON_MS + DAY_MS), None, NOON_MS, NOON_MS + HOUR_MS)
 
 
 def test_day_of_a_change_is_news_once_even_after_a_comparison_that_day():
     before = PageMark(MIDNIGHT_MS - DAY_MS)
     read_ms = NOON_MS + HOUR_MS
 
-    assert is_news(TODAY, before, NOON_MS, read_ms)
-    assert not is_news(TODAY, PageMark(TODAY.start_ms, read_ms), read_ms + 1, read_ms + HOUR_MS)
+    assert is_new_report(TODAY, before, NOON_MS, read_ms)
+    assert not is_new_report(
+        TODAY, PageMark(TODAY.start_ms, read_ms), read_ms + 1, read_ms + HOUR_MS
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_day_of_a_change_is_news_once_even_after_a_comparison_that_day():
 def test_file_dated_mostly_at_its_response_is_a_stamp(dates, stamp):
     entries = [instant(NOON_MS - hours * HOUR_MS) for hours in dates]
 
-    assert is_stamp(entries, NOON_MS + 900) is stamp
+    assert has_mostly_response_dates(entries, NOON_MS + 900) is stamp
 
 
 def test_page_that_changes_constantly_is_not_fetched_for_each_signal():

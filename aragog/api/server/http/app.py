@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.operation import Parts
 from aragog.api.operations.scopes import READ, WRITE
-from aragog.api.operations.table import choices
+from aragog.api.operations.table import operations_by_route
 from aragog.api.problems import Problem
 from aragog.api.server.http.calls import StoreCalls
 from aragog.api.server.http.compression import CompressedResponses
@@ -49,7 +49,7 @@ class Api:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
         services: used in addition to the store. Routes whose service is missing return 501.
-        tokens: the tokens in the settings, if shared with the Thrift services.
+        tokens: the settings' tokens; pass them if the Thrift services share them.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Handles plain reads, before the ASGI application gets the request."""
-        guard = RequestGuard(CompressedResponses(self._router(services)), settings, observer)
+        """Handles plain reads, which therefore do not reach the ASGI application."""
+        guard = RequestGuard(CompressedResponses(self._build_router(services)), settings, observer)
         self.bodies = guard.bodies
         """Limits the memory for request bodies."""
         self._app: ASGIApp = guard
@@ -131,7 +131,7 @@ class Api:
     def close(self) -> None:
         self._calls.close()
 
-    def _router(self, services: Services) -> Router:
+    def _build_router(self, services: Services) -> Router:
         status = self._status
         lookup = Lookup(self._calls, services, self._tokens)
 
@@ -140,7 +140,7 @@ class Api:
             return await (lookup.get(request) if html else status.index(request))
 
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
-        for (path, method), operations in choices().items():
+        for (path, method), operations in operations_by_route().items():
             paths.setdefault(path, {})[method] = self._operations.endpoint(operations)
         paths["/v1/changes"]["GET"] = self._changes.respond
         return Router(
@@ -182,9 +182,9 @@ class Api:
                     405, f"{method} is not supported by {path}", {"Allow": ", ".join(allowed)}
                 )
             if open_to_all:
-                request.scope["aragog.body"].narrow(SMALL_BYTES)
+                request.scope["aragog.body"].lower_limit(SMALL_BYTES)
             else:
-                header, scope = request.headers.get("authorization"), _scope_of(path, method)
+                header, scope = request.headers.get("authorization"), _required_scope(path, method)
                 request.scope["aragog.token"] = self._tokens.check(header, scope)
             return await endpoint(request)
 
@@ -202,20 +202,22 @@ class _Endpoint:
     """
 
     def __init__(self, endpoint: Endpoint, unsent: MemoryLimit) -> None:
-        self._answer = endpoint
+        self._respond = endpoint
         self._unsent = unsent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._answer(Request(scope, receive, send))
+        response = await self._respond(Request(scope, receive, send))
         with self._unsent.holding(len(getattr(response, "body", b""))):
             await response(scope, receive, send)
 
 
-_SCOPES = {place: operations[0][0].required_scope for place, operations in choices().items()}
+_SCOPES_BY_ROUTE = {
+    route: operations[0][0].required_scope for route, operations in operations_by_route().items()
+}
 
 
-def _scope_of(path: str, method: str) -> str:
-    return _SCOPES.get((path, method), READ if method == "GET" else WRITE)
+def _required_scope(path: str, method: str) -> str:
+    return _SCOPES_BY_ROUTE.get((path, method), READ if method == "GET" else WRITE)
 
 
 async def _unknown_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
@@ -225,15 +227,15 @@ async def _unknown_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
 HTML, JSON = "text/html", "application/json"
 
 
-def prefers_html(lines: Iterable[str]) -> bool:
+def prefers_html(header_values: Iterable[str]) -> bool:
     """
     Return True if a client explicitly accepts HTML and does not prefer JSON.
 
     Args:
-        lines: the values of its Accept headers. Ranges such as `*/*` do not count, since programs
-            send them by default.
+        header_values: the values of its Accept headers. Ranges such as `*/*` do not count, since
+            programs send them by default.
     """
-    weights = dict(map(_parse_weight, ",".join(lines).split(",")))
+    weights = dict(map(_parse_weight, ",".join(header_values).split(",")))
     html = weights.get(HTML, 0.0)
     return html > 0 and html >= weights.get(JSON, 0.0)
 

@@ -35,8 +35,8 @@ def read_urls(
     Read many records, in order.
 
     Each result has `status` 200 and `record`, or 400, 403, 404, 413 or 500 and `detail`. An invalid
-    URL or damaged row does not affect the others. Records beyond the first `MAX_BYTES`, or beyond
-    the limit of `memory`, get status 413, and the caller must request them again.
+    URL or damaged row does not affect the others. Records above `MAX_BYTES` in total, or above the
+    limit of `memory`, get status 413, and the caller must request them again.
 
     Raises:
         Problem: 503, there is no memory for the first records.
@@ -47,35 +47,35 @@ def read_urls(
     total_bytes, part_size = 0, FIRST_PART_SIZE
     while part := urls[len(items) : len(items) + part_size]:
         if total_bytes >= MAX_BYTES:
-            return items + [_omitted(url) for url in urls[len(items) :]]
+            return items + [_omitted_item(url) for url in urls[len(items) :]]
         try:
             results = read_hedged(read, part, names)
         except ReadTooLarge:
             part_size = max(1, len(part) // SPLIT_COUNT)
             continue
         if purpose is not None:
-            results = [_allowed(result, purpose) for result in results]
+            results = [_filter_by_purpose(result, purpose) for result in results]
         if items and any(isinstance(result, TooManyReads) for result in results):
-            return items + [_omitted(url) for url in urls[len(items) :]]
+            return items + [_omitted_item(url) for url in urls[len(items) :]]
         part_bytes = sum(len(record.data) for record in results if isinstance(record, RecordJson))
         if not memory.take(part_bytes):
             if not items:
                 raise memory.problem()
-            return items + [_omitted(url) for url in urls[len(items) :]]
+            return items + [_omitted_item(url) for url in urls[len(items) :]]
         total_bytes += part_bytes
-        items += map(_result, part, results)
+        items += map(_to_item, part, results)
         part_size = max(1, min(MAX_PART_SIZE, PART_BYTES * len(items) // max(total_bytes, 1)))
     return items
 
 
-def _allowed(result: RecordResult, purpose: str) -> RecordResult:
-    """Return the result, or None if the site does not allow this purpose."""
+def _filter_by_purpose(result: RecordResult, purpose: str) -> RecordResult:
+    """Return the result, or None if the page's site does not allow this purpose."""
     if not isinstance(result, RecordJson):
         return result
     return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None
 
 
-def _result(url: str, result: RecordResult) -> dict[str, Any]:
+def _to_item(url: str, result: RecordResult) -> dict[str, Any]:
     match result:
         case None:
             return {"input": url, "status": 404, "detail": "there is no record of this URL"}
@@ -90,6 +90,6 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
     raise result
 
 
-def _omitted(url: str) -> dict[str, Any]:
+def _omitted_item(url: str) -> dict[str, Any]:
     detail = "the response is full: request this URL again"
     return {"input": url, "status": 413, "detail": detail}

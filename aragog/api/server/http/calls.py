@@ -1,4 +1,4 @@
-"""Code that all routes share."""
+"""Run calls in threads for all routes, and build JSON responses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MAX_BROKER_THREADS = 4
 MAX_EXPLAIN_THREADS = 2
 MAX_FETCH_THREADS = 8
 """
-How many threads read the store and enqueue for callers that wait for a fetch. Waiting needs no
-thread.
+How many threads read the store and enqueue URLs for callers that wait for a fetch. The wait itself
+needs no thread.
 """
 
 
@@ -67,7 +67,7 @@ class StoreCalls:
         self._explaining = CallThreads("explaining", MAX_EXPLAIN_THREADS, 8)
         self._status = CallThreads("status", 1, 8)
         self._metrics = CallThreads("metrics", 1, 8)
-        self._all = (
+        self._all_threads = (
             self._metadata,
             self._content,
             self._feed,
@@ -80,7 +80,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`, which shared reads use as well."""
+        """The threads for `metadata`. Shared reads use them as well."""
         return self._metadata
 
     async def metadata(
@@ -146,11 +146,11 @@ class StoreCalls:
     @property
     def running(self) -> int:
         """Number of running or waiting calls, including abandoned ones."""
-        return sum(threads.busy for threads in self._all)
+        return sum(threads.busy for threads in self._all_threads)
 
     def close(self) -> None:
         """Release the threads without waiting for running calls."""
-        for threads in self._all:
+        for threads in self._all_threads:
             threads.close()
 
 
@@ -169,6 +169,6 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     body = orjson.dumps(value)
     tag = body_tag(version, body)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
-    if (held_tag := current_tag(request, tag)) is not None:
-        return Response(None, 304, headers | {"ETag": held_tag})
+    if (matching_tag := current_tag(request, tag)) is not None:
+        return Response(None, 304, headers | {"ETag": matching_tag})
     return Response(body, 200, headers, media_type="application/json")

@@ -5,7 +5,7 @@ A request's head is its request line and headers. `parsing.py` limits its size. 
 the time until a head is complete, the number of pipelined requests, and how long a client may stop
 reading. Responses are sent in the order of the requests.
 
-    NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
+    NEW ──┬─start of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
     IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
 """
 
@@ -32,8 +32,8 @@ from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 MAX_PIPELINED = 32
-"""Maximum number of pipelined requests (sent before earlier responses) that are waiting."""
-LINGER_BYTES = 64 * 1024 * 1024
+"""Maximum number of waiting requests that were pipelined (sent before earlier responses)."""
+MAX_LINGER_BYTES = 64 * 1024 * 1024
 """How many bytes of a refused request are read and discarded after the response."""
 
 
@@ -109,12 +109,12 @@ class ApiConnection(asyncio.Protocol):
         self._receiving: AsgiExchange | None = None
         """The most recent request, if its body is incomplete."""
         self._last_response: Problem | None = None
-        """A response to send after those to earlier requests. Then the connection is closed."""
-        self._paused = False
-        self._stopping = False
-        self._half_closed = False
-        """True if the client sends no more data and waits for its responses."""
-        self._remaining_bytes = LINGER_BYTES
+        """Sent after the responses to earlier requests. Then the connection is closed."""
+        self._is_reading_paused = False
+        self._is_stopping = False
+        self._is_half_closed = False
+        """True if the client sends no more data, but waits for its responses."""
+        self._remaining_linger_bytes = MAX_LINGER_BYTES
         """How many more bytes may be discarded."""
         self._unread = UnreadBytes(service.unsent)
 
@@ -126,7 +126,7 @@ class ApiConnection(asyncio.Protocol):
         self.server_state.connections.add(self)
         client, server = (transport.get_extra_info(n) for n in ("peername", "sockname"))
         secure = transport.get_extra_info("sslcontext") is not None
-        self.addresses = (_address(client), _address(server), "https" if secure else "http")
+        self.addresses = (_to_address(client), _to_address(server), "https" if secure else "http")
         if not self.service.clients.add(self, str(client[0]) if client else ""):
             self._refuse(Problem(503, "too many connections", {"Retry-After": "1"}))
 
@@ -155,14 +155,14 @@ class ApiConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """
-        Complete the requests that have arrived. The client sends no more data.
+        Complete the requests that have arrived, because the client sends no more data.
 
         Returns False to close the connection now.
         """
         # With TLS, asyncio ignores the result, logs a warning and closes the connection.
         if self._state is HttpState.LINGERING or self.addresses[2] == "https":
             return False
-        self._half_closed = True
+        self._is_half_closed = True
         if self._receiving is not None:
             self._refuse(Problem(400, "the body is incomplete"))
         for exchange in self._exchanges:
@@ -190,8 +190,8 @@ class ApiConnection(asyncio.Protocol):
         if len(self._exchanges) > MAX_PIPELINED:
             return Problem(429, f"more than {MAX_PIPELINED} pipelined requests")
         self._state = HttpState.BUSY
-        if self._exchanges or not self._read_fast():
-            self._begin_asgi()
+        if self._exchanges or not self._try_fast_read():
+            self._start_asgi_exchange()
         return None
 
     def on_body(self, body: bytes) -> None:
@@ -207,16 +207,16 @@ class ApiConnection(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """Leave data from the client in the kernel."""
-        if not self._paused and self._state is not HttpState.CLOSING:
-            self._paused = True
+        if not self._is_reading_paused and self._state is not HttpState.CLOSING:
+            self._is_reading_paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Resume reading, unless a request is waiting for an earlier response."""
-        if self._half_closed:  # asyncio would report the end of the data again
+        if self._is_half_closed:  # asyncio would report the end of the data again
             return
-        if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
-            self._paused = False
+        if self._is_reading_paused and len(self._exchanges) <= 1 and self._last_response is None:
+            self._is_reading_paused = False
             if not self.transport.is_closing():
                 self.transport.resume_reading()
 
@@ -239,7 +239,7 @@ class ApiConnection(asyncio.Protocol):
         elif not exchange.keep_alive:
             self._close()
         elif self._exchanges:
-            self._exchanges[0].begin()
+            self._exchanges[0].start()
         elif self._last_response is not None:
             self._refuse(self._last_response)
         else:
@@ -277,7 +277,7 @@ class ApiConnection(asyncio.Protocol):
         Close after the current response. Without one, wait a short time, because a request may be
         in transit.
         """
-        self._stopping = True
+        self._is_stopping = True
         if self._state is HttpState.LINGERING:
             self._close()
         elif self._exchanges:
@@ -289,7 +289,7 @@ class ApiConnection(asyncio.Protocol):
         if self._state in (HttpState.NEW, HttpState.IDLE):
             self._close()
 
-    def _read_fast(self) -> bool:
+    def _try_fast_read(self) -> bool:
         """
         Handle a plain read of a record without ASGI.
 
@@ -300,27 +300,27 @@ class ApiConnection(asyncio.Protocol):
             return False
         if parser.version != "1.1" or not parser.keeps_alive:
             return False
-        exchange = FastExchange(self, keep_alive=not self._stopping)
+        exchange = FastExchange(self, keep_alive=not self._is_stopping)
         # The response may be ready at once, so register the exchange first.
         self._exchanges.append(exchange)
-        common = self.server_state.default_headers
-        if self.service.fast_reads.take(
-            parser.target, parser.headers, common, exchange.send_response
+        default_headers = self.server_state.default_headers
+        if self.service.fast_reads.try_handle(
+            parser.target, parser.headers, default_headers, exchange.send_response
         ):
             return True
         self._exchanges.pop()
         return False
 
-    def _begin_asgi(self) -> None:
+    def _start_asgi_exchange(self) -> None:
         parser = self._parser
         version = parser.version
-        keep_alive = version != "1.0" and parser.keeps_alive and not self._stopping
+        keep_alive = version != "1.0" and parser.keeps_alive and not self._is_stopping
         head = RequestHead(parser.method, parser.target, version, parser.headers)
         exchange = AsgiExchange(self, head, keep_alive=keep_alive)
         self._receiving = exchange
         self._exchanges.append(exchange)
         if len(self._exchanges) == 1:
-            exchange.begin()
+            exchange.start()
         else:
             self.pause_reading()
 
@@ -338,7 +338,7 @@ class ApiConnection(asyncio.Protocol):
             self.pause_reading()
             return
         if not self._exchanges:
-            self.transport.write(_response(problem))
+            self.transport.write(_encode_problem(problem))
             self._last_response = None
             self._linger()
         else:
@@ -347,12 +347,17 @@ class ApiConnection(asyncio.Protocol):
     def _linger(self) -> None:
         """
         Close after the response to an incomplete request. Closing a socket with unread bytes resets
-        it, and the client may lose the response. The rest is therefore read and discarded until the
-        client closes (RFC 9112, 9.6), up to `LINGER_BYTES` and for `head_timeout_s`, or less if the
-        server is full.
+        it, and the client may lose the response. The rest of the request is therefore read and
+        discarded until the client closes the connection (RFC 9112, 9.6). This ends after
+        `MAX_LINGER_BYTES` or `head_timeout_s`, or earlier if the server is full.
         """
         has_sent_nothing = self._state is HttpState.NEW
-        if has_sent_nothing or self._half_closed or self._stopping or self.transport.is_closing():
+        if (
+            has_sent_nothing
+            or self._is_half_closed
+            or self._is_stopping
+            or self.transport.is_closing()
+        ):
             self._close()
             return
         self._state = HttpState.LINGERING
@@ -363,8 +368,8 @@ class ApiConnection(asyncio.Protocol):
         self.resume_reading()
 
     def _discard(self, size: int) -> None:
-        self._remaining_bytes -= size
-        if self._remaining_bytes < 0:
+        self._remaining_linger_bytes -= size
+        if self._remaining_linger_bytes < 0:
             self.abort()
 
     def _close(self) -> None:
@@ -381,11 +386,11 @@ class ApiConnection(asyncio.Protocol):
         self._receiving = None
 
 
-def _address(name: Any) -> tuple[str, int] | None:
+def _to_address(name: Any) -> tuple[str, int] | None:
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 
-def _response(problem: Problem) -> bytes:
+def _encode_problem(problem: Problem) -> bytes:
     body = orjson.dumps(problem.as_dict())
     extra_headers = "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
     head = (

@@ -32,20 +32,19 @@ def current_tag(request: Request, tag: str) -> str | None:
     """
     Return the ETag for a 304 (RFC 9110, 13.1.2 and 15.4.5), or None if the client needs the body.
 
-    The result is the ETag that the client sent, because a cache uses it to find its stored
-    response, which may be compressed. A body in a coding that the client no longer accepts is not
-    current.
+    The result is the ETag that the client sent. A cache needs it to find its stored response, which
+    may be compressed. A body in a coding that the client no longer accepts is not current.
 
     Args:
         request: a GET or HEAD.
         tag: the ETag of the uncompressed body.
     """
     header_values = request.headers.getlist("if-none-match")
-    sent = {text.strip().removeprefix("W/") for text in ",".join(header_values).split(",")}
+    sent_tags = {text.strip().removeprefix("W/") for text in ",".join(header_values).split(",")}
     accepted = accepted_codings(",".join(request.headers.getlist("accept-encoding")))
     candidates = (*(coded_tag(tag, coding) for coding in accepted), tag)
-    held = next((each for each in candidates if each in sent), None)
-    return tag if held is None and ANY_VERSION in sent else held
+    matching_tag = next((candidate for candidate in candidates if candidate in sent_tags), None)
+    return tag if matching_tag is None and ANY_VERSION in sent_tags else matching_tag
 
 
 def expected_version(request: Request) -> str | None:
@@ -71,4 +70,4 @@ def expected_version(request: Request) -> str | None:
     match = _TAG.fullmatch(expected[0])
     if match is None or len(expected) > 1:
         raise BadInput("If-Match: must be * or one ETag from this server")
-    return match[1].partition(".")[0]  # the rest is a hash, see `body_tag`
+    return match[1].partition(".")[0]  # the rest is a hash (`body_tag`)

@@ -28,7 +28,7 @@ _STATUS_LINES = {
     for status in HTTPStatus
 }
 _BODILESS_STATUSES = frozenset({204, 304})
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _ERROR_RESPONSE = (
     b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
@@ -92,7 +92,7 @@ class Exchange:
         self.started = False
         self.cancelled = False
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Handle the request. Called after the earlier responses have been sent."""
 
     def hang_up(self) -> None:
@@ -142,29 +142,37 @@ class AsgiExchange(Exchange):
     """
 
     __slots__ = (
-        "_arrived", "_body", "_expects_continue", "_has_hung_up", "_is_body_complete",
-        "_is_body_read", "_is_chunked", "_is_complete", "_remaining_bytes", "_scope",
+        "_body",
+        "_can_receive",
+        "_expects_continue",
+        "_has_hung_up",
+        "_is_body_complete",
+        "_is_body_read",
+        "_is_chunked",
+        "_is_complete",
+        "_remaining_bytes",
+        "_scope",
     )  # fmt: skip
 
     def __init__(
         self, connection: ExchangeConnection, head: RequestHead, *, keep_alive: bool
     ) -> None:
         super().__init__(connection, keep_alive=keep_alive)
-        self._scope = _scope(connection, head)
+        self._scope = _build_scope(connection, head)
         self._body = bytearray()
         self._is_body_complete = self._is_body_read = False
         self._has_hung_up = False
-        self._arrived = asyncio.Event()
-        """Set if `receive` has something to return."""
+        self._can_receive = asyncio.Event()
+        """Set when `receive` has something to return."""
         self._expects_continue = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in head.headers
         )
         self._is_chunked = False
         self._remaining_bytes = 0
-        """How many bytes of the announced response body have not been written."""
+        """How many bytes of the response's Content-Length have not been written."""
         self._is_complete = False
 
-    def begin(self) -> None:
+    def start(self) -> None:
         tasks = self.connection.server_state.tasks
         task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(task)
@@ -174,21 +182,21 @@ class AsgiExchange(Exchange):
         self._body += body
         if len(self._body) > SMALL_BYTES:
             self.connection.pause_reading()
-        self._arrived.set()
+        self._can_receive.set()
 
     def end_body(self) -> None:
         self._is_body_complete = True
-        self._arrived.set()
+        self._can_receive.set()
 
     def hang_up(self) -> None:
-        # A client that only stops sending looks like one that disconnects. An endless response,
-        # such as a stream of events, has to end in both cases.
+        # A client that only stops sending cannot be told from one that disconnects. An endless
+        # response, such as a stream of events, has to end in both cases.
         self._has_hung_up = True
-        self._arrived.set()
+        self._can_receive.set()
 
     def cancel(self) -> None:
         super().cancel()
-        self._arrived.set()
+        self._can_receive.set()
 
     async def receive(self) -> Message:
         """Return the next part of the body, or a disconnect message after the body."""
@@ -197,8 +205,8 @@ class AsgiExchange(Exchange):
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if not self._is_over:
             self.connection.resume_reading()
-            await self._arrived.wait()
-            self._arrived.clear()
+            await self._can_receive.wait()
+            self._can_receive.clear()
         if self._is_over:
             return {"type": "http.disconnect"}
         body, self._body = bytes(self._body), bytearray()
@@ -206,14 +214,14 @@ class AsgiExchange(Exchange):
         return {"type": "http.request", "body": body, "more_body": not self._is_body_complete}
 
     async def send(self, message: Message) -> None:
-        """Write a part of the response, once the client has read enough of the earlier ones."""
+        """Write a part of the response, once the client has read enough of the earlier parts."""
         connection = self.connection
         if connection.blocked and not self.cancelled:
             await connection.readable_again.wait()
         if self.cancelled:
             return
         if not self.started:
-            head = self._head_of(message)  # if this raises, the client gets an error
+            head = self._encode_head(message)  # if this raises, the client gets an error
             self.started = True
             connection.transport.write(head)
             return
@@ -221,11 +229,11 @@ class AsgiExchange(Exchange):
         if body and self._scope["method"] != "HEAD":
             self._write_body(body)
         if not has_more:
-            self._end()
+            self._finish()
 
     @property
     def _is_over(self) -> bool:
-        """True if the application receives nothing more."""
+        """True if the application will receive nothing more."""
         return self.cancelled or self._is_complete or (self._has_hung_up and self._is_body_read)
 
     async def _run(self) -> None:
@@ -248,7 +256,7 @@ class AsgiExchange(Exchange):
         self._is_complete = True
         self.connection.on_response_sent(self)
 
-    def _head_of(self, message: Message) -> bytes:
+    def _encode_head(self, message: Message) -> bytes:
         """
         Return the response's head. Also decides how the body is framed and whether the connection
         stays open.
@@ -272,19 +280,19 @@ class AsgiExchange(Exchange):
             raise RuntimeError("the response's body is longer than its Content-Length")
         self.connection.transport.write(body)
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         if self._remaining_bytes:
             raise RuntimeError("the response's body is shorter than its Content-Length")
         if self._is_chunked:
             self.connection.transport.write(b"0\r\n\r\n")
         self._is_complete = True
-        self._arrived.set()
+        self._can_receive.set()
         self.connection.on_response_sent(self)
 
 
 class _HeaderLines:
     """
-    A response's headers as lines, and what they say about the body and the connection.
+    A response's headers as lines, the body's length, and whether the connection closes.
 
     Raises:
         RuntimeError: a header contains a control character.
@@ -299,7 +307,7 @@ class _HeaderLines:
         self.closes = False
         """True if the connection closes after the response."""
         for name, value in headers:
-            if _CONTROL.search(name) or _CONTROL.search(value):
+            if _CONTROL_CHARACTER.search(name) or _CONTROL_CHARACTER.search(value):
                 raise RuntimeError(f"a response header has a control character: {name!r}")
             if name == b"content-length":
                 self.length = int(value)
@@ -308,7 +316,7 @@ class _HeaderLines:
             self.lines.append(b"%b: %b\r\n" % (name, value))
 
 
-def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
+def _build_scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
     """Return a request's ASGI scope. Raises HttpParserInvalidURLError or UnicodeError."""
     url = parse_url(head.target)
     client, server, scheme = connection.addresses

@@ -19,10 +19,10 @@ import orjson
 
 from aragog.api.operations.scopes import READ
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
-from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
+from aragog.api.problems import MEDIA_TYPE, Problem, to_problem, unknown_url
 from aragog.api.server.http.compression import coding_for
 from aragog.api.server.http.observed import Observer
-from aragog.api.server.http.read_batches import Body, Done, ReadBatches, Result
+from aragog.api.server.http.read_batches import Body, OnDone, ReadBatches, Result
 from aragog.api.server.tokens import Tokens
 from aragog.observability.tracing.context import HEADER
 from aragog.runtime.hosts import is_allowed_host
@@ -41,9 +41,9 @@ _OK = (
 
 
 class SendResponse(Protocol):
-    """Called with the response and how many of its bytes stay counted until they are read."""
+    """Called with the response, and with the number of its bytes that are counted as unread."""
 
-    def __call__(self, response: bytes, held_bytes: int, /) -> None: ...
+    def __call__(self, response: bytes, counted_bytes: int, /) -> None: ...
 
 
 class FastReads:
@@ -56,7 +56,7 @@ class FastReads:
         hosts: accepted Host headers.
         observer: counts and logs requests.
         cors: True if responses depend on the Origin header.
-        traced: True if the ASGI application gets requests that continue a trace, to open a span.
+        traced: True if the ASGI application must open spans for requests that continue a trace.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class FastReads:
         self._common_source: object = None
         self._common = b""
 
-    def take(
+    def try_handle(
         self,
         target: bytes,
         headers: Sequence[tuple[bytes, bytes]],
@@ -87,17 +87,17 @@ class FastReads:
         send: SendResponse,
     ) -> bool:
         """
-        Handle a GET without a body, now or later.
+        Handle a GET without a body, now or later, if it is a plain read.
 
-        Returns False if the ASGI application must handle it.
+        Returns False if the ASGI application must handle the request.
 
         Args:
-            target: the request target, which is path and query.
+            target: the request's path and query.
             headers: header names in lower case, with their values.
             default_headers: headers for every response.
             send: called once with the complete response.
         """
-        resource = _resource(target)
+        resource = _parse_target(target)
         if resource is None:
             return False
         host: bytes | None = None
@@ -125,7 +125,7 @@ class FastReads:
             token, refusal = None, problem
         on_done = self._make_callback(target, token, default_headers, send)
         if refusal is None:
-            coding = None if accepted is None else _coding(accepted)
+            coding = None if accepted is None else _cached_coding(accepted)
             self._batches.submit(*resource, coding, on_done)
         else:
             on_done(refusal, 0)
@@ -137,11 +137,11 @@ class FastReads:
         token: str | None,
         default_headers: Sequence[tuple[bytes, bytes]],
         send: SendResponse,
-    ) -> Done:
+    ) -> OnDone:
         started_at_s = time.perf_counter()
         self._observer.in_flight += 1
 
-        def done(result: Result, held_bytes: int) -> None:
+        def on_done(result: Result, counted_bytes: int) -> None:
             common = self._encode_headers(default_headers)
             if isinstance(result, Body):
                 extra_headers, coding = self._vary, result.coding
@@ -150,16 +150,16 @@ class FastReads:
                 status, size = 200, len(result.data)
                 response = _OK % (common, result.tag.encode(), size, extra_headers, result.data)
             else:
-                problem = problem_of(result) if result is not None else unknown_url()
+                problem = to_problem(result) if result is not None else unknown_url()
                 self._observer.log_failure(problem, "GET", ROUTE, result)
                 status = problem.status
-                response = problem_bytes(problem, common + self._plain_vary)
+                response = encode_problem(problem, common + self._plain_vary)
             self._observer.in_flight -= 1
             duration_s = time.perf_counter() - started_at_s
             self._observer.record_response("GET", ROUTE, status, duration_s, target, token)
-            send(response, held_bytes)
+            send(response, counted_bytes)
 
-        return done
+        return on_done
 
     def _encode_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         """Return the default response headers, which change every second, as bytes."""
@@ -169,7 +169,7 @@ class FastReads:
         return self._common
 
 
-def problem_bytes(problem: Problem, common: bytes) -> bytes:
+def encode_problem(problem: Problem, common: bytes) -> bytes:
     """Return a problem as a complete response."""
     body = orjson.dumps(problem.as_dict())
     headers = {"Cache-Control": "no-store", **problem.headers}
@@ -181,7 +181,7 @@ def problem_bytes(problem: Problem, common: bytes) -> bytes:
     )  # fmt: skip
 
 
-def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
+def _parse_target(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
     """Return the URL and the fields, or None if the target is unusual or invalid."""
     path, _, query = target.partition(b"?")
     if path != b"/v1/urls" or not query or b"#" in query:
@@ -192,18 +192,18 @@ def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
             name, _, value = part.partition("=")
             if name not in PARAMETERS or name in values:
                 return None
-            values[name] = _unquote(value) if name == "url" else value
+            values[name] = _unquote_plus(value) if name == "url" else value
     except ValueError:
         return None
     url = values.get("url")
     if not url or values.get("include") != "":
         return None
     fields = values.get("fields")
-    names = None if fields is None else _names(fields)
+    names = None if fields is None else _parse_names(fields)
     return None if names is _UNUSUAL_NAMES else (url, names)
 
 
-def _unquote(text: str) -> str:
+def _unquote_plus(text: str) -> str:
     """
     Like `unquote_plus`, but for ASCII and in half the time.
 
@@ -217,16 +217,16 @@ _UNUSUAL_NAMES = ("",)
 
 
 @lru_cache(maxsize=1024)
-def _names(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     try:
-        unquoted = _unquote(text)
+        unquoted = _unquote_plus(text)
     except ValueError:
         return _UNUSUAL_NAMES
     names = tuple(name for name in unquoted.split(",") if name)
-    too_long = any(len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES for name in names)
-    return _UNUSUAL_NAMES if too_long or len(names) > MAX_ITEMS else names
+    has_long_name = any(len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES for name in names)
+    return _UNUSUAL_NAMES if has_long_name or len(names) > MAX_ITEMS else names
 
 
 @lru_cache(maxsize=256)
-def _coding(header: bytes) -> str | None:
+def _cached_coding(header: bytes) -> str | None:
     return coding_for(header.decode("latin-1"))

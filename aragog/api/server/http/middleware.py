@@ -1,10 +1,10 @@
 """
 The API's outermost middleware.
 
-It checks the Host header, and that there is at most one token. It limits the size of bodies, their
-arrival time, and their memory in total. It splits large responses into pieces, and sends each piece
-once the client has read enough of the earlier ones. It turns errors into responses and records
-request metrics.
+It checks that the Host header is allowed and that there is at most one token. It limits the size of
+each body, the time until it has arrived, and the memory of all bodies. It sends large responses in
+pieces, each once the client has read enough of the earlier ones. It turns errors into responses and
+records request metrics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aragog.api.problems import Problem, problem_of
+from aragog.api.problems import Problem, to_problem
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.runtime.hosts import is_allowed_host
@@ -40,7 +40,7 @@ class RequestGuard:
         exchange = _Exchange(scope, body, send, self._observer)
         self._observer.in_flight += 1
         try:
-            self._check_head(scope)
+            self._check_headers(scope)
             body.check_length()
             await self._app(scope, body.receive, exchange.send)
         except Exception as error:  # noqa: BLE001 - the last line of defense: every request gets a response
@@ -48,16 +48,16 @@ class RequestGuard:
         finally:
             body.release()
             self._observer.in_flight -= 1
-            exchange.report()
+            exchange.record()
 
-    def _check_head(self, scope: Scope) -> None:
-        hosts = _values(scope, b"host")
+    def _check_headers(self, scope: Scope) -> None:
+        hosts = _header_values(scope, b"host")
         if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
             raise Problem(400, "exactly one Host header is required")
         if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not accept that Host; see serving.allowed_hosts")
-        # A proxy might check a different one of the tokens.
-        if len(_values(scope, b"authorization")) > 1:
+        # With two tokens, a proxy might check one and this server the other.
+        if len(_header_values(scope, b"authorization")) > 1:
             raise Problem(400, "at most one Authorization header is allowed")
 
 
@@ -91,23 +91,23 @@ class RequestBody:
             Problem: 413, it is too large.
         """
         if self._length.isdigit() and int(self._length) > self._max_bytes:
-            raise _too_large(self._max_bytes)
+            raise _too_large_problem(self._max_bytes)
 
-    def narrow(self, max_bytes: int) -> None:
+    def lower_limit(self, max_bytes: int) -> None:
         """Lower the limit for callers without a known token."""
         self._max_bytes = min(self._max_bytes, max_bytes)
         self.check_length()
 
     async def receive(self) -> Message:
         """
-        Return the next piece or, after the last one, a disconnect message. Pieces stay counted
-        until the response has been sent.
+        Return the next piece or, after the last one, a disconnect message. Pieces stay counted in
+        `bodies` until the response has been sent.
 
         Raises:
             Problem: 413 if the body is too large, 408 if it is late, or 503 if there is no memory
                 for it.
         """
-        message = await self._piece()
+        message = await self._receive_piece()
         size = len(message.get("body", b""))
         self._memory.require(size)
         self._held_bytes += size
@@ -117,8 +117,8 @@ class RequestBody:
         """
         Read and discard the rest, so that the client can read the response.
 
-        Returns False if it is too large or late, or if the client sends no more before it has the
-        response.
+        Returns False if the rest is too large or late, or if the client waits for the response
+        before it sends the rest.
         """
         if self._expects_continue or (
             self._length.isdigit() and int(self._length) > self._max_bytes
@@ -139,13 +139,13 @@ class RequestBody:
                 is late.
         """
         while self.unread:
-            await self._piece()
+            await self._receive_piece()
 
     def release(self) -> None:
         self._memory.release(self._held_bytes)
         self._held_bytes = 0
 
-    async def _piece(self) -> Message:
+    async def _receive_piece(self) -> Message:
         if not self.unread:
             return await self._receive()
         try:
@@ -157,7 +157,7 @@ class RequestBody:
             raise Problem(400, "the body is incomplete")
         self._size += len(message.get("body", b""))
         if self._size > self._max_bytes:
-            raise _too_large(self._max_bytes)
+            raise _too_large_problem(self._max_bytes)
         self.unread = message.get("more_body", False)
         return message
 
@@ -169,7 +169,7 @@ class _Exchange:
         self._send = send
         self._observer = observer
         self._started_at_s = time.perf_counter()
-        self._seconds = 0.0
+        self._duration_s = 0.0
         self._status = 0
         self._should_close = False
 
@@ -177,7 +177,7 @@ class _Exchange:
         """Forward a message to the server, with the body split into pieces."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            self._seconds = time.perf_counter() - self._started_at_s
+            self._duration_s = time.perf_counter() - self._started_at_s
             if self._body.unread and (self._should_close or not await self._body.discard()):
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         elif len(message.get("body", b"")) > SMALL_BYTES:
@@ -186,8 +186,8 @@ class _Exchange:
 
     async def _send_pieces(self, message: Message) -> Message:
         """
-        Send all pieces but the last one, each once the client has read enough of the earlier ones.
-        Return the last one.
+        Send all pieces but the last, each once the client has read enough of the earlier ones, and
+        return the last piece.
         """
         body = message["body"]
         *starts, last = range(0, len(body), SMALL_BYTES)
@@ -198,7 +198,7 @@ class _Exchange:
         return {**message, "body": bytes(body[last:])}
 
     async def fail(self, error: Exception) -> None:
-        problem = problem_of(error)
+        problem = to_problem(error)
         self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
             raise error  # the server closes the connection, so the client sees a short response
@@ -206,7 +206,7 @@ class _Exchange:
         self._should_close = problem.status in (408, 413, 503)
         await problem.response()(self._scope, _no_body, self.send)
 
-    def report(self) -> None:
+    def record(self) -> None:
         """Record the request in metrics and access log, by route instead of the client's path."""
         scope = self._scope
         query = scope["query_string"]
@@ -215,13 +215,13 @@ class _Exchange:
             scope["method"],
             str(scope.get("aragog.route", "none")),
             self._status,
-            self._seconds,
+            self._duration_s,
             target,
             scope.get("aragog.token"),
         )
 
 
-def _values(scope: Scope, name: bytes) -> list[bytes]:
+def _header_values(scope: Scope, name: bytes) -> list[bytes]:
     return [value for header, value in scope["headers"] if header == name]
 
 
@@ -229,5 +229,5 @@ async def _no_body() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _too_large(max_bytes: int) -> Problem:
+def _too_large_problem(max_bytes: int) -> Problem:
     return Problem(413, f"the body is longer than {max_bytes} bytes; see serving.max_body_bytes")

@@ -1,8 +1,8 @@
 """
 Request metrics and the access log.
 
-Metrics contain the route instead of the requested path, to keep the number of labels small. All
-responses with status 5xx are logged, and a fraction of the others (`serving.access_log_share`).
+Metrics have the route as a label instead of the requested path, because there are few routes. All
+responses with status 5xx are logged, and a sample of the others (`serving.access_log_share`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Observer:
         method: str,
         route: str,
         status: int,
-        seconds: float,
+        duration_s: float,
         target: bytes = b"",
         token: str | None = None,
     ) -> None:
@@ -86,15 +86,15 @@ class Observer:
             method: the request's method.
             route: the path with placeholders, or "none" if the path is unknown.
             status: the response's status.
-            seconds: time until the response began.
+            duration_s: time until the response began.
             target: path and query as requested.
             token: the name of the request's token.
         """
         COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
-        COUNTS.durations.labels(route).observe(seconds)
+        COUNTS.durations.labels(route).observe(duration_s)
         if self._log.should_log(failed=status >= 500):
             call = {"method": method[:20], "route": route}
-            self._log.write(call, target, status, seconds * 1000, token)
+            self._log.write(call, target, status, duration_s * 1000, token)
 
     def log_failure(
         self, problem: Problem, method: str, route: str, error: Exception | None

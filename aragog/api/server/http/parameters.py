@@ -25,7 +25,7 @@ class Query:
     The query parameters of a request.
 
     Raises:
-        BadInput: there are too many, one is repeated, or they are not valid UTF-8.
+        BadInput: there are too many parameters, one is repeated, or they are not valid UTF-8.
     """
 
     def __init__(self, request: Request) -> None:
@@ -36,7 +36,7 @@ class Query:
             )
         except ValueError as error:
             raise BadInput(f"the query cannot be read: {error}") from error
-        self._values: dict[str, str] = distinct(pairs)
+        self._values: dict[str, str] = to_distinct_dict(pairs)
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -79,22 +79,22 @@ class Query:
 
 def refuse_cross_site(request: Request) -> None:
     """
-    Refuse a request that another site's page made a browser send. Call this for requests with side
-    effects that browsers send without a preflight request, such as reads that fetch, and forms.
-    Only browsers set these headers.
+    Refuse a request that a browser sends for another site's page. Call this for requests with side
+    effects that need no preflight request, such as forms, and reads that fetch. Only browsers set
+    the headers that are checked.
 
     Raises:
         Problem: 403, the request comes from another site.
     """
-    site, source = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     is_same_site = site in (None, "same-origin", "none")
-    if source is not None and site is None:
-        is_same_site = source.partition("://")[2] == request.headers.get("host")
+    if origin is not None and site is None:
+        is_same_site = origin.partition("://")[2] == request.headers.get("host")
     if not is_same_site:
         raise Problem(403, "requests from other sites' pages are refused")
 
 
-def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
+def to_distinct_dict(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     """
     Return the values by name.
 
@@ -110,14 +110,14 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     return values
 
 
-def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
-    """Refuse a body with repeated members. Parsers would silently use the last one."""
+def _check_not_repeated(body: bytes, members: Mapping[str, Any]) -> None:
+    """Check that no member is repeated. Parsers would silently use the last one."""
     is_flat = b"\\" not in body and body.count(b"{") == 1
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
         # Numbers stay strings, which is fast and allows any number of digits.
-        json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
+        json.loads(body, object_pairs_hook=to_distinct_dict, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise BadInput("the body is nested too deeply") from error
 
@@ -126,8 +126,8 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     """
     Return the JSON object in a request's body.
 
-    Another origin's page cannot write, because browsers send `application/json` to another origin
-    only after a preflight request, which this server refuses.
+    Pages from other origins cannot write, because browsers send `application/json` to another
+    origin only after a preflight request, and this server refuses such requests.
 
     Args:
         request: the request, whose body the middleware limits.
@@ -137,8 +137,8 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
         Problem: 415, the Content-Type is not JSON.
         BadInput: the body is not a JSON object, or an object in it repeats a member.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in ("application/json", "application/merge-patch+json"):
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in ("application/json", "application/merge-patch+json"):
         raise Problem(415, "the body must be JSON: send Content-Type: application/json")
     body = await request.body()
     try:
@@ -147,5 +147,5 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
         raise BadInput(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadInput("the body must be a JSON object")
-    _refuse_repeated(body, value)
+    _check_not_repeated(body, value)
     return value

@@ -2,7 +2,7 @@
 Parse a connection's requests with httptools, and enforce limits.
 
 httptools does not limit the size of heads (request line and headers) or trailers, reports trailers
-as headers, and drops the body of a request that asks for an upgrade. `RequestParser` corrects all
+as headers, and drops the body of a request with an Upgrade header. `RequestParser` corrects all
 three.
 """
 
@@ -14,7 +14,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from aragog.api.problems import Problem
 
-_FRAMING = (b"content-length", b"transfer-encoding")
+_FRAMING_HEADERS = (b"content-length", b"transfer-encoding")
 
 
 class BadRequest(Exception):
@@ -25,7 +25,7 @@ class BadRequest(Exception):
         self.problem = problem
 
 
-class _Stopped(Exception):
+class _ParserStopped(Exception):
     """Raised in a callback to stop httptools."""
 
 
@@ -45,36 +45,36 @@ class RequestEvents(Protocol):
 class HeadSize:
     """
     The size of an incomplete head, or of the framing inside a body. The parser does not report
-    where in a chunk (the received bytes) a head begins, so its size is only known within two
-    bounds. The headers are added up only if the bounds do not decide.
+    where in a chunk (the bytes received together) a head begins, so only bounds of its size are
+    known. The sizes of the headers are added up only if the limit lies between the bounds.
 
     Attributes:
-        arriving: True if the next data belongs to a head or starts one.
+        is_arriving: True if the next data belongs to a head or starts one.
         min_bytes: total size of the chunks after the one in which the head began. In a body, total
-            size of the chunks since the last one with body data, which only contain trailers or
-            extensions.
-        max_bytes: the same with the chunk in which the head began, or 0 without a head.
+            size of the chunks since the last one with body data. They contain only trailers or
+            chunk extensions.
+        max_bytes: the same plus the chunk in which the head began, or 0 without a head.
     """
 
-    __slots__ = ("_chunk_bytes", "arriving", "max_bytes", "min_bytes")
+    __slots__ = ("_chunk_bytes", "is_arriving", "max_bytes", "min_bytes")
 
     def __init__(self) -> None:
-        self.arriving = True
+        self.is_arriving = True
         self.min_bytes = self.max_bytes = self._chunk_bytes = 0
 
-    def received(self, chunk_bytes: int) -> None:
+    def add_chunk(self, chunk_bytes: int) -> None:
         """Count a chunk before it is parsed."""
         self._chunk_bytes = chunk_bytes
         self.min_bytes += chunk_bytes
-        if self.arriving:
+        if self.is_arriving:
             self.max_bytes += chunk_bytes
 
     def begin(self) -> None:
-        self.arriving, self.min_bytes, self.max_bytes = True, 0, self._chunk_bytes
+        self.is_arriving, self.min_bytes, self.max_bytes = True, 0, self._chunk_bytes
 
-    def end(self, *, arriving: bool = False) -> None:
-        """Record the end of a head. If `arriving`, another head follows."""
-        self.arriving, self.min_bytes, self.max_bytes = arriving, 0, 0
+    def end(self, *, is_arriving: bool = False) -> None:
+        """Record the end of a head. If `is_arriving`, another head follows."""
+        self.is_arriving, self.min_bytes, self.max_bytes = is_arriving, 0, 0
 
 
 class RequestParser:
@@ -131,14 +131,18 @@ class RequestParser:
         Raises:
             BadRequest: this is not HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
         """
-        self.size.received(len(data))
+        self.size.add_chunk(len(data))
         try:
             self._parse(data)
         except HttpParserError as error:
             problem = self._refusal or Problem(400, "this is not an HTTP/1.1 request")
             raise BadRequest(problem) from error
         if self.size.min_bytes > self._max_bytes:
-            refusal = self._too_long_head() if self.size.arriving else self._too_long_trailers()
+            refusal = (
+                self._long_head_problem()
+                if self.size.is_arriving
+                else self._long_trailers_problem()
+            )
             raise BadRequest(refusal)
 
     def _parse(self, data: bytes) -> None:
@@ -155,22 +159,22 @@ class RequestParser:
         """
         Read the body of a request whose upgrade is ignored, and the data after it (RFC 9110, 7.8).
 
-        A new parser gets a head that only contains the body's framing. `_framing` only passes
-        unambiguous framing that httptools has accepted, so both parsers see the same end.
+        A new parser gets a head that only says how long the body is. `_framing_line` accepts only
+        unambiguous lengths, so both parsers see the same end.
         """
-        framing = _framing(self.headers)
-        end = b"" if self.keeps_alive else b"Connection: close\r\n"
+        framing = _framing_line(self.headers)
+        connection_line = b"" if self.keeps_alive else b"Connection: close\r\n"
         self._upgrades, self._parser = False, self._new_parser()
         if framing:
             self._is_reparsing = True
-            self._parser.feed_data(b"POST / HTTP/1.1\r\n%b%b\r\n" % (framing, end))
+            self._parser.feed_data(b"POST / HTTP/1.1\r\n%b%b\r\n" % (framing, connection_line))
         else:
             self.on_message_complete()
 
     def _new_parser(self) -> HttpRequestParser:
         parser = HttpRequestParser(self)
-        # Later requests than the one that closes the connection are ignored. They must not replace
-        # its response with an error.
+        # Requests after the one that closes the connection are ignored. They must not replace its
+        # response with an error.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
@@ -186,13 +190,13 @@ class RequestParser:
             self.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.size.arriving:
+        if self.size.is_arriving:
             self.headers.append((name.lower(), value))
         elif not self._is_reparsing:
             # Trailers are not merged into the head (RFC 9110, 6.5.1), and nothing reads them.
-            self._trailer_bytes += _field_bytes(name, value)
+            self._trailer_bytes += _header_bytes(name, value)
             if self._trailer_bytes > self._max_bytes:
-                self._stop(self._too_long_trailers())
+                self._stop(self._long_trailers_problem())
 
     def on_headers_complete(self) -> None:
         if self._is_reparsing:
@@ -200,7 +204,7 @@ class RequestParser:
             return
         refusal, self._upgrades = None, self._parser.should_upgrade()
         if self._upgrades or self.size.max_bytes > self._max_bytes:
-            refusal = self._head_refusal()
+            refusal = self._get_head_refusal()
         self.size.end()
         refusal = refusal or self._events.on_head()
         if refusal is not None:
@@ -212,20 +216,20 @@ class RequestParser:
 
     def on_message_complete(self) -> None:
         if not self._upgrades:
-            self.size.end(arriving=True)
+            self.size.end(is_arriving=True)
             self._events.on_end()
 
-    def _head_refusal(self) -> Problem | None:
+    def _get_head_refusal(self) -> Problem | None:
         """Return why the complete head is refused, or None."""
         if self.size.max_bytes > self._max_bytes:
-            sizes = (_field_bytes(name, value) for name, value in self.headers)
+            sizes = (_header_bytes(name, value) for name, value in self.headers)
             if len(self.target) + sum(sizes) > self._max_bytes:
-                return self._too_long_head()
+                return self._long_head_problem()
         if not self._upgrades:
             return None
         if self.method == b"CONNECT":
             return Problem(501, "this server is not a proxy")
-        if _framing(self.headers) is None:
+        if _framing_line(self.headers) is None:
             return Problem(
                 501,
                 "a request with Upgrade must have a Content-Length or Transfer-Encoding: "
@@ -235,24 +239,24 @@ class RequestParser:
 
     def _stop(self, problem: Problem) -> None:
         self._refusal = problem
-        raise _Stopped
+        raise _ParserStopped
 
-    def _too_long_head(self) -> Problem:
+    def _long_head_problem(self) -> Problem:
         return Problem(431, f"the request's headers are longer than {self._max_bytes} bytes")
 
-    def _too_long_trailers(self) -> Problem:
+    def _long_trailers_problem(self) -> Problem:
         return Problem(
             431, f"the body's trailers or chunk extensions are longer than {self._max_bytes} bytes"
         )
 
 
-def _field_bytes(name: bytes, value: bytes) -> int:
+def _header_bytes(name: bytes, value: bytes) -> int:
     return len(name) + len(value) + 4
 
 
-def _framing(headers: list[tuple[bytes, bytes]]) -> bytes | None:
-    """Return the header line that frames the body, b"" without a body, or None if it is unusual."""
-    fields = [(name, value.strip()) for name, value in headers if name in _FRAMING]
+def _framing_line(headers: list[tuple[bytes, bytes]]) -> bytes | None:
+    """Return the header line with the body's length, b"" without a body, or None if unclear."""
+    fields = [(name, value.strip()) for name, value in headers if name in _FRAMING_HEADERS]
     if not fields:
         return b""
     name, value = fields[0]

@@ -1,7 +1,7 @@
 """
 Read records for responses. Requests that arrive together share one read, because passing a call to
-a thread and back costs as much CPU time as a read. Each request has its own result, and a failed
-one does not affect the others.
+a thread and back costs as much CPU time as a read. Each request gets its own result, and a failure
+of one does not affect the others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Body:
 
 Result = Body | Exception | None
 """The result of a read, or None if the URL has no record."""
-Done = Callable[[Result, int], None]
+OnDone = Callable[[Result, int], None]
 
 
 class RecordRead(ThreadCall):
@@ -46,8 +46,8 @@ class RecordRead(ThreadCall):
         url: the URL, in any form.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
-        done: called once on the event loop with the result and its number of bytes in `memory`.
-        memory: counts large results, until their sender releases them.
+        on_done: called once on the event loop with the result and the bytes counted in `memory`.
+        memory: counts large results until they have been sent.
         deadline_s: the deadline, by `time.monotonic`.
     """
 
@@ -59,7 +59,7 @@ class RecordRead(ThreadCall):
         url: str,
         fields: tuple[str, ...] | None,
         coding: str | None,
-        done: Done,
+        on_done: OnDone,
         memory: MemoryLimit,
         deadline_s: float,
     ) -> None:
@@ -71,13 +71,13 @@ class RecordRead(ThreadCall):
         self._result: Result = None
         self._held_bytes = 0
         self._memory = memory
-        self._done: Done | None = done
+        self._done: OnDone | None = on_done
 
     def run(self) -> None:
         read_all([self])
 
     def group_filter(self) -> Callable[[object], bool]:
-        return _is_read
+        return _is_record_read
 
     def run_with(self, others: Sequence[RecordRead]) -> None:
         read_all([self, *others])
@@ -86,8 +86,8 @@ class RecordRead(ThreadCall):
     def abandoned(self) -> bool:
         return self._done is None
 
-    def settle(self, result: Result) -> None:
-        """Keep the result if there is memory for it. Runs in a thread."""
+    def set_result(self, result: Result) -> None:
+        """Store the result if there is memory for it. Runs in a thread."""
         if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
             if self._memory.take(len(result.data)):
                 self._held_bytes = len(result.data)
@@ -109,7 +109,7 @@ class RecordRead(ThreadCall):
             on_done(TimeoutError(), 0)
 
 
-def _is_read(call: object) -> bool:
+def _is_record_read(call: object) -> bool:
     return type(call) is RecordRead
 
 
@@ -137,14 +137,14 @@ class ReadBatches:
         url: str,
         fields: tuple[str, ...] | None,
         coding: str | None,
-        done: Done,
+        on_done: OnDone,
     ) -> None:
         if self._threads.is_full:
-            done(Overloaded(), 0)
+            on_done(Overloaded(), 0)
             return
         deadline_s = time.monotonic() + self._deadline_s
         self._threads.submit(
-            RecordRead(self._read, url, fields, coding, done, self._memory, deadline_s)
+            RecordRead(self._read, url, fields, coding, on_done, self._memory, deadline_s)
         )
 
 
@@ -158,16 +158,16 @@ def read_all(reads: Sequence[RecordRead]) -> None:
         try:
             records = read_hedged(group[0].read, [read.url for read in group], fields)
             for read, record in zip(group, records, strict=True):
-                read.settle(_body(record, read.coding))
+                read.set_result(_to_body(record, read.coding))
         except ReadTooLarge:
             for read in group:
                 read_all([read])
         except Exception as error:  # noqa: BLE001 - the reads' callers get the error
             for read in group:
-                read.settle(error)
+                read.set_result(error)
 
 
-def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
+def _to_body(result: RecordJson | Exception | None, coding: str | None) -> Result:
     if result is None or isinstance(result, Exception):
         return result
     tag = body_tag(result.version, result.data)

@@ -18,7 +18,7 @@ from zengraph.records import counted_result
 
 
 class RecordJson(NamedTuple):
-    """A record as JSON, which `aragog.api.record_json` builds."""
+    """A record as JSON (`aragog.api.record_json`)."""
 
     data: bytes
     version: str
@@ -41,7 +41,7 @@ def read_records(
         return [_read_one(store, urls[0], fields)]
     valid, errors = normalize_urls(urls)
     try:
-        result = _read(store, valid, fields)
+        result = _read_together(store, valid, fields)
     except TRANSIENT:
         raise
     except Exception:  # noqa: BLE001 - one of the URLs failed: read them separately
@@ -69,18 +69,18 @@ def read_hedged(
             raise
         if isinstance(error, TooManyReads):
             return [error] * len(urls)
-        # Perhaps only one URL is affected, because an SQLite store's files fail separately.
+        # Perhaps only one URL is affected, because the files of an SQLite store fail separately.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
-    return [_mark_standby(result) for result in results] if standby else results
+    return [_mark_from_standby(result) for result in results] if standby else results
 
 
-def _mark_standby(result: RecordResult) -> RecordResult:
+def _mark_from_standby(result: RecordResult) -> RecordResult:
     if not isinstance(result, RecordJson):
         return result
     return RecordJson(result.data[:-1] + FROM_STANDBY, result.version)
 
 
-def _read(
+def _read_together(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     results: list[RecordResult]

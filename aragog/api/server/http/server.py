@@ -31,8 +31,8 @@ EXTRA_FILES = 1024
 
 def listen(settings: ServingSettings) -> socket.socket:
     """
-    Return the listening socket, which a server's processes inherit. SO_REUSEPORT is not set,
-    because a second server could then share the port unnoticed and receive half of the requests.
+    Return the listening socket, which the server's processes inherit. SO_REUSEPORT is not set.
+    Otherwise, a second server could share the port unnoticed and receive half of the requests.
 
     Raises:
         ConfigError: the port is in use or not permitted, tokens are required for this host, or the
@@ -137,7 +137,7 @@ class ApiServer(uvicorn.Server):
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Create a connection's protocol, in place of uvicorn's own."""
+        """Create a connection's protocol, instead of uvicorn's."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -149,7 +149,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files as far as needed and permitted."""
+    """Raise the limit on open files as far as needed, if this is permitted."""
     raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 

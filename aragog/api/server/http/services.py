@@ -1,4 +1,4 @@
-"""The services that the API uses in addition to the store."""
+"""The services that the HTTP API uses in addition to the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """What a server uses in addition to its store. Routes without their service return 501."""
+    """The services of a server. Routes whose service is missing return 501."""
 
     embedded: bool = True
     """True if the store responds without waiting for a network."""

@@ -19,7 +19,7 @@ from aragog.api.server.thrift.contract import Method
 from aragog.api.server.thrift.errors import WireException, wire_exception
 from aragog.errors import BadInput
 
-_MIN_WAIT_S = 0.002
+_MIN_QUEUED_S = 0.002
 
 
 class CallOwner(Protocol):
@@ -82,8 +82,8 @@ class Call(ThreadCall):
         self.is_answered = False
         self.counted_bytes = 0
         """
-        Number of the frame's bytes in the server's `requests`. They are released once no thread
-        uses the frame.
+        How many of the frame's bytes are counted in the server's `requests`. They are released once
+        no thread uses the frame.
         """
         self.token: str | None = None
         """The name of the caller's token."""
@@ -110,12 +110,12 @@ class Call(ThreadCall):
         self.arguments = arguments
         return arguments
 
-    def read_deadline_early(self, now_s: float) -> None:
+    def update_deadline(self, now_s: float) -> None:
         """
         Read the deadline while the call waits for a thread. Large calls keep the default deadline
         until a thread decodes them.
         """
-        if self.arguments is not None or now_s - self.started_at_s < _MIN_WAIT_S:
+        if self.arguments is not None or now_s - self.started_at_s < _MIN_QUEUED_S:
             return
         if len(self.frame) <= SMALL_BYTES:
             with contextlib.suppress(wire.BadArguments):  # the thread reports the error
@@ -153,16 +153,16 @@ class Call(ThreadCall):
 
     def group_filter(self) -> Callable[[Call], bool] | None:
         """Return a predicate for calls that can share a call to the store with this one."""
-        method, rest = self.method, wire.after_string(self.frame, self.arguments_offset)
-        if rest is None or method.can_batch is None:
+        method, other_arguments = self.method, wire.after_string(self.frame, self.arguments_offset)
+        if other_arguments is None or method.can_batch is None:
             return None
         with contextlib.suppress(wire.BadArguments):
-            if method.can_batch(wire.cached_fields(method.arguments, rest)):
-                return partial(_can_group, method, rest)
+            if method.can_batch(wire.cached_fields(method.arguments, other_arguments)):
+                return partial(_can_join, method, other_arguments)
         return None
 
     def run_with(self, others: Sequence[Call]) -> None:
-        """Run several calls to one method, for little more than the cost of one."""
+        """Run several calls to one method, which costs little more than one call."""
         started: list[tuple[Call, Any]] = []
         for call in (self, *others):
             try:
@@ -200,8 +200,11 @@ class Call(ThreadCall):
         self.outcome = type(exception.error).__name__
 
 
-def _can_group(method: Method, rest: bytes, call: Call) -> bool:
-    return call.method is method and wire.after_string(call.frame, call.arguments_offset) == rest
+def _can_join(method: Method, other_arguments: bytes, call: Call) -> bool:
+    return (
+        call.method is method
+        and wire.after_string(call.frame, call.arguments_offset) == other_arguments
+    )
 
 
 class ParkedCalls:
@@ -215,7 +218,7 @@ class ParkedCalls:
     def __init__(self, resume: Callable[[Call], None]) -> None:
         self._on_resume = resume
         self._calls: dict[Connection, Call] = {}
-        """The calls by connection, which has one call at a time."""
+        """The calls by connection. A connection has one call at a time."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -224,7 +227,7 @@ class ParkedCalls:
         return connection in self._calls
 
     def park(self, call: Call, wait: Wait) -> None:
-        """Let a call wait without a thread, until its time is up or its client disconnects."""
+        """Let a call wait without a thread, until `wait` is over or the client disconnects."""
         loop = asyncio.get_running_loop()
         self._calls[call.connection] = call
         call.timer = timer = loop.call_later(wait.max_s, self._resume, call)
@@ -236,8 +239,8 @@ class ParkedCalls:
         wait.condition.add_done_callback(on_wake)
 
     def cancel(self, connection: Connection) -> Call | None:
-        """End and return the waiting call, if any, of a disconnected client."""
-        call = self._take(connection)
+        """End and return the waiting call of a disconnected client, or None if there is none."""
+        call = self._remove(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
         return call
@@ -247,14 +250,14 @@ class ParkedCalls:
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Run a call's next step, unless the call no longer has this `timer`."""
+        """Run a call's next step, unless `timer` is set and is no longer the call's timer."""
         if timer is not None and call.timer is not timer:
             return
-        if self._take(call.connection) is not None:
+        if self._remove(call.connection) is not None:
             call.restart_deadline()
             self._on_resume(call)
 
-    def _take(self, connection: Connection) -> Call | None:
+    def _remove(self, connection: Connection) -> Call | None:
         call = self._calls.pop(connection, None)
         if call is not None and call.timer is not None:
             call.timer.cancel()

@@ -1,15 +1,15 @@
 """
 One connection, which has one call at a time. A frame is one message.
 
-    IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
+    IDLE ──start of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
                                                          ├─more data arrived─▶ QUEUED
                                                          └─client does not read─▶ BLOCKED ─▶ QUEUED
 
 The event loop handles one frame of each QUEUED connection per turn.
 
-At most `SMALL_BYTES` of a client's frame, one chunk that arrived during its call, and
-`UNCOUNTED_BYTES` of unread replies are not counted. Everything else is counted as it arrives, for
-all connections together.
+Three things are not counted: up to `SMALL_BYTES` of a client's frame, one chunk that arrived during
+its call, and `UNCOUNTED_BYTES` of unread replies. Everything else is counted as it arrives, for all
+connections together.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class ConnectionOwner(Protocol):
     def is_waiting(self, connection: Connection) -> bool:
         """Return True if the connection's call is waiting for a condition."""
 
-    def refusal(self, connection: Connection, begin: bytes) -> bytes:
-        """Return the reply to a frame that there is no memory for, or b"" if it is no call."""
+    def refuse_frame(self, connection: Connection, frame_start: bytes) -> bytes:
+        """Return the reply to a call for which there is no memory, or b"" if it is no call."""
 
 
 _BUFFERING_STATES = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
 """States in which the next frame waits, and further data stays in the kernel."""
 
 
-def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
+def get_limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
     """Return how long a connection may be in each state."""
     return {
         ThriftState.IDLE: settings.keep_alive_s,
@@ -90,13 +90,13 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         authorization: the Authorization header with the client's token, or None.
-        half_closed: True if the client sends no more data. It is waiting for replies or has
+        is_half_closed: True if the client sends no more data. It is waiting for replies or has
             disconnected.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
         self.authorization: str | None = None
-        self.half_closed = False
+        self.is_half_closed = False
         self._server = server
         self._is_trusted = trusted
         self._transport: Any = None
@@ -107,8 +107,8 @@ class Connection(asyncio.Protocol):
         self._unread = UnreadBytes(server.replies)
         self._is_paused = False
         """True while reading is paused."""
-        self._since_s = time.monotonic()
-        """When the client last sent data, or began its incomplete frame."""
+        self._last_active_s = time.monotonic()
+        """When the client last sent data, or began to send its incomplete frame."""
 
     @property
     def is_closed(self) -> bool:
@@ -117,7 +117,11 @@ class Connection(asyncio.Protocol):
     @property
     def idle_since_s(self) -> float | None:
         """When the connection became idle, or None while a call runs or its reply is unread."""
-        return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
+        return (
+            self._last_active_s
+            if self._state in (ThriftState.IDLE, ThriftState.RECEIVING)
+            else None
+        )
 
     def authorize(self, authorization: str | None) -> None:
         self.authorization = authorization
@@ -153,24 +157,24 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
             self._is_paused = True
         else:
-            self._next()
+            self._handle_next()
         if not self._count_buffer():
             self._refuse()
 
     def eof_received(self) -> bool:
         """
-        Complete the calls that have arrived. The client sends no more data.
+        Complete the calls that have arrived, because the client sends no more data.
 
         Returns False to close the connection now.
         """
         # With TLS, asyncio ignores the result, logs a warning and closes the connection.
         secure = self._transport.get_extra_info("sslcontext") is not None
-        # The client may have disconnected, and its call must not take the place of other waiting
+        # The client may have disconnected. Its call must not count towards the limit on waiting
         # calls.
         if secure or self._server.is_waiting(self):
             return False
-        self.half_closed = self._state in _BUFFERING_STATES
-        return self.half_closed
+        self.is_half_closed = self._state in _BUFFERING_STATES
+        return self.is_half_closed
 
     def send_reply(self, data: bytes, counted_bytes: int = 0) -> None:
         """
@@ -184,21 +188,21 @@ class Connection(asyncio.Protocol):
             self._server.replies.release(counted_bytes)
             return
         self._state = ThriftState.QUEUED if self._buffer or self._is_paused else ThriftState.IDLE
-        self._since_s = time.monotonic()
+        self._last_active_s = time.monotonic()
         self._unread.begin_write(counted_bytes)
         self._transport.write(data)  # calls `pause_writing` if the client is not reading
         if counted_bytes:
             self._unread.end_write(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
         if self._state is ThriftState.QUEUED:
-            self._queue()
-        elif self.half_closed and self._state is ThriftState.IDLE:
+            self._schedule_next()
+        elif self.is_half_closed and self._state is ThriftState.IDLE:
             self._close()
 
     def pause_writing(self) -> None:
         """Send no more replies until the client reads."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
-            self._since_s = time.monotonic()
+            self._last_active_s = time.monotonic()
             if not self._unread.count_buffered(self._transport.get_write_buffer_size()):
                 self.abort()
 
@@ -206,12 +210,15 @@ class Connection(asyncio.Protocol):
         self._unread.mark_read()
         if self._state is ThriftState.BLOCKED:
             self._state = ThriftState.QUEUED
-            self._since_s = time.monotonic()
-            self._queue()
+            self._last_active_s = time.monotonic()
+            self._schedule_next()
 
-    def close_if_idle(self, quiet_s: float) -> None:
-        """Close if there is no call and none has arrived for `quiet_s`."""
-        if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
+    def close_if_idle(self, idle_s: float) -> None:
+        """Close if no call is running and none has arrived for `idle_s`."""
+        if (
+            self._state is not ThriftState.CALLING
+            and time.monotonic() - self._last_active_s >= idle_s
+        ):
             self._close()
 
     def abort(self) -> None:
@@ -222,35 +229,35 @@ class Connection(asyncio.Protocol):
 
     def end_if_late(self, now_s: float) -> None:
         limit_s = self._server.limits_s.get(self._state)
-        if limit_s is not None and now_s - self._since_s > limit_s:
+        if limit_s is not None and now_s - self._last_active_s > limit_s:
             self.abort()
 
-    def _queue(self) -> None:
-        """Let other connections run before this client's next frame."""
-        asyncio.get_running_loop().call_soon(self._next)
+    def _schedule_next(self) -> None:
+        """Let other connections run before this client's next frame is handled."""
+        asyncio.get_running_loop().call_soon(self._handle_next)
 
-    def _next(self) -> None:
+    def _handle_next(self) -> None:
         """Take the next frame if it is complete, otherwise resume reading."""
         if self._state in (ThriftState.CALLING, ThriftState.BLOCKED, ThriftState.CLOSED):
             return
-        frame = self._next_frame()
+        frame = self._take_frame()
         if frame is not None:
             self._state = ThriftState.CALLING
             self._server.handle_frame(self, frame)
             return
         if self.is_closed:
             return
-        if self.half_closed:
+        if self.is_half_closed:
             self._close()
             return
         if self._buffer and self._state is not ThriftState.RECEIVING:
-            self._since_s = time.monotonic()
+            self._last_active_s = time.monotonic()
         self._state = ThriftState.RECEIVING if self._buffer else ThriftState.IDLE
         if self._is_paused:
             self._is_paused = False
             self._transport.resume_reading()
 
-    def _next_frame(self) -> bytes | None:
+    def _take_frame(self) -> bytes | None:
         buffer = self._buffer
         if len(buffer) < _LENGTH_BYTES:
             return None
@@ -267,7 +274,7 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _count_buffer(self) -> bool:
-        """Count the buffer if it is large. Returns False if it is too large."""
+        """Count the buffer's bytes if it is large. Returns False if there is no memory for it."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
         added_bytes = size - self._counted_bytes
@@ -284,14 +291,16 @@ class Connection(asyncio.Protocol):
     def _refuse(self) -> None:
         """Reply to the incomplete frame, unless an earlier reply is pending, and close."""
         if self._state is ThriftState.RECEIVING:
-            self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
+            self._transport.write(
+                self._server.refuse_frame(self, bytes(self._buffer[_LENGTH_BYTES:]))
+            )
         self._close()
 
     def _close(self) -> None:
         """Close once the client has read the written data."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.CLOSED
-            self._since_s = time.monotonic()
+            self._last_active_s = time.monotonic()
             self._buffer.clear()
             self._count_buffer()
         self._transport.close()

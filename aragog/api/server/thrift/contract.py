@@ -36,7 +36,7 @@ class Method:
     pool: Pool
     arguments: Any
     """The class of its argument struct."""
-    first: str
+    first_argument: str
     """The name of its first argument."""
     takes_many: bool
     """True if its first argument is a list of strings, and False if it is a string."""
@@ -50,8 +50,7 @@ class Method:
     """Handles several calls together and returns a value or an exception for each, or None."""
     can_batch: Callable[[Mapping[str, Any]], bool] | None = None
     """
-    Takes the arguments after the URL. Returns True if calls with equal ones can share a call to the
-    store.
+    Takes the arguments after the URL. Returns True if calls with equal arguments can share a read.
     """
 
 
@@ -76,17 +75,17 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
                 continue
             operation = _OPERATIONS[service, name]
             arguments = getattr(kind, f"{name}_args")
-            first_type, first, *_ = arguments.thrift_spec[1]
+            first_type, first_argument, *_ = arguments.thrift_spec[1]
             method = Method(
                 service,
                 name,
                 operation.required_scope,
                 operation.pool,
                 arguments,
-                first,
+                first_argument,
                 first_type == TType.LIST,
                 getattr(kind, f"{name}_result"),
-                head(REPLY, name.encode()),
+                message_header(REPLY, name.encode()),
                 getattr(handler, name),
                 getattr(handler, f"{name}_batch", None),
                 getattr(handler, f"can_batch_{name}", None),
@@ -97,14 +96,14 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     return result
 
 
-def session_call(name: bytes) -> bytes | None:
-    """Return `ping` or `authenticate` if this is one of these, on any service, or else None."""
+def session_method(name: bytes) -> bytes | None:
+    """Return `ping` or `authenticate` if this is its name on any service, or else None."""
     service, colon, call = name.rpartition(b":")
-    is_ours = not colon or service in _SERVICES
-    return call if is_ours and call.decode("latin-1") in _SESSION_METHODS else None
+    is_known_service = not colon or service in _SERVICES
+    return call if is_known_service and call.decode("latin-1") in _SESSION_METHODS else None
 
 
-def head(kind: int, name: bytes) -> bytes:
+def message_header(kind: int, name: bytes) -> bytes:
     """Return a message header without the sequence number."""
     version = (_VERSION_1 | kind) - 2**32
     return _I32.pack(version) + _I32.pack(len(name)) + name

@@ -39,10 +39,7 @@ T = TypeVar("T")
 
 
 def check_names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """
-    Return field names without duplicates. Raises BadInput if there are too many
-    or one is too long.
-    """
+    """Return distinct field names. Raises BadInput if there are too many or one is too long."""
     result = tuple(dict.fromkeys(values or ()))
     if len(result) > MAX_ITEMS or any(len(name) > MAX_NAME_BYTES for name in result):
         raise BadInput(
@@ -88,8 +85,8 @@ LEFT_OUT results.
 """
 
 
-def facts_of(record: Record) -> dict[str, Any]:
-    """Return a Record's members for callers that request `facts`."""
+def record_facts(record: Record) -> dict[str, Any]:
+    """Return the members of a Record that only callers with `facts` request."""
     return {
         "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
         "content_bytes": record.content_bytes,
@@ -109,7 +106,7 @@ class EncodedReads:
     Args:
         store: the store to read.
         read: reads from the store or its standby. If None, `store` is read directly.
-        get: the generic operation, for requests for more than fields and facts.
+        get: the generic operation, for requests that need more than fields and facts.
     """
 
     def __init__(self, store: UrlStore, read: ReadStore | None, get: Callable[[Any], Any]) -> None:
@@ -138,14 +135,14 @@ class EncodedReads:
     @staticmethod
     def can_batch_get(arguments: Mapping[str, Any]) -> bool:
         """
-        Return True if `get` calls with these arguments but other URLs can share a read, because
-        they select fields and request nothing else.
+        Return True if `get` calls can share a read. They must have these arguments, except the URL.
+        The arguments must select fields and request nothing else.
         """
         options = arguments.get("options")
-        has_more = options is not None and (
+        needs_generic_read = options is not None and (
             bool(options.facts or options.extras) or options.purpose is not None
         )
-        return bool(arguments.get("fields")) and not has_more
+        return bool(arguments.get("fields")) and not needs_generic_read
 
     def get_batch(self, calls: Sequence[Any]) -> list[Any]:
         """Return values or exceptions for several `get` calls, with one read."""
@@ -154,17 +151,17 @@ class EncodedReads:
         except BAD_INPUT as error:
             return [error] * len(calls)
         urls, errors = normalize_urls([call.url for call in calls])
-        results = self._values(urls, fields) if urls else []
+        results = self._encoded_values(urls, fields) if urls else []
         for position, invalid in errors.items():
             results.insert(position, invalid)
         return results
 
-    def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+    def _encoded_values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """Return the value of `get`, or an exception, for each normalized URL."""
         try:
             encoded = self._read(
                 lambda store: [
-                    None if values is None else _encode(values, fields)
+                    None if values is None else _encode_reply(values, fields)
                     for values in store.pages.values(urls, fields)
                 ]
             )[0]
@@ -175,17 +172,19 @@ class EncodedReads:
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
             if len(urls) == 1 or _affects_all(error):
                 return [error] * len(urls)
-        return self._values_one_by_one(urls, fields)
+        return self._encode_values_separately(urls, fields)
 
-    def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+    def _encode_values_separately(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """
-        Like `_values`, with one read per URL. Once the total size is too large, the other URLs
-        fail.
+        Like `_encoded_values`, with one read per URL. Once the total size is too large, the other
+        URLs fail.
         """
         values: list[Any] = []
         size = 0
         for url in urls:
-            [value] = self._values([url], fields) if size <= MAX_BYTES else [_too_large()]
+            [value] = (
+                self._encoded_values([url], fields) if size <= MAX_BYTES else [_read_too_large()]
+            )
             size += len(value) if isinstance(value, EncodedValue) else 0
             values.append(value)
         return values
@@ -193,13 +192,13 @@ class EncodedReads:
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
         urls, fields = check_items(args.urls, "urls"), check_names(args.fields)
         options = args.options or idl.BatchReadOptions()
-        requested = _ReadOptions(fields, bool(options.facts), check_purpose(options.purpose))
+        read_options = _ReadOptions(fields, bool(options.facts), check_purpose(options.purpose))
         results: list[bytes] = []
         remaining_bytes = MAX_REPLY_BYTES
         batch_size = _BATCH_SIZE
         while batch := urls[len(results) : len(results) + batch_size]:
             try:
-                encoded = self._read_batch(batch, requested)
+                encoded = self._read_batch(batch, read_options)
             except ReadTooLarge:
                 batch_size = max(1, len(batch) // 4)
                 continue
@@ -209,35 +208,39 @@ class EncodedReads:
             )
             if remaining_bytes < 0:
                 break
-        results += [_LEFT_OUT] * (len(urls) - len(results))
+        results += [_LEFT_OUT_RESULT] * (len(urls) - len(results))
         return record_template.encode_get_many(results, len(urls))
 
-    def _read_batch(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
+    def _read_batch(self, urls: Sequence[str], read_options: _ReadOptions) -> list[bytes]:
         valid, errors = normalize_urls(urls)
         try:
-            results = self._results(valid, requested)
+            results = self._encode_results(valid, read_options)
         except (*PERMANENT, SizeExceeded):
-            results = [self._single_result(url, requested) for url in valid]
+            results = [self._encode_single_result(url, read_options) for url in valid]
         for position, error in errors.items():
             results.insert(
                 position, record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
             )
         return results
 
-    def _results(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
-        fields = requested.fields
-        if fields and not requested.facts and requested.purpose is None:
+    def _encode_results(self, urls: Sequence[str], read_options: _ReadOptions) -> list[bytes]:
+        fields = read_options.fields
+        if fields and not read_options.facts and read_options.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            encoded = record_template.encode_results(values, fields, _UNKNOWN, from_standby=standby)
+            encoded = record_template.encode_results(
+                values, fields, _UNKNOWN_RESULT, from_standby=standby
+            )
             return encoded if None not in values else self._mark_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         allowed = [
-            row if row and is_allowed(row.facts, requested.purpose) else None for row in rows
+            row if row and is_allowed(row.facts, read_options.purpose) else None for row in rows
         ]
         encoded = [
-            _UNKNOWN
+            _UNKNOWN_RESULT
             if row is None
-            else record_template.encode_result(_encode_record(row, standby, facts=requested.facts))
+            else record_template.encode_result(
+                _encode_record(row, standby, facts=read_options.facts)
+            )
             for row in allowed
         ]
         return self._mark_takedowns(urls, allowed, encoded)
@@ -255,20 +258,20 @@ class EncodedReads:
             )
         ]
 
-    def _single_result(self, url: str, requested: _ReadOptions) -> bytes:
+    def _encode_single_result(self, url: str, read_options: _ReadOptions) -> bytes:
         try:
-            return self._results([url], requested)[0]
+            return self._encode_results([url], read_options)[0]
         except PERMANENT as error:
             return record_template.encode_missing(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
             return record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
 
 
-_UNKNOWN = record_template.encode_missing(
+_UNKNOWN_RESULT = record_template.encode_missing(
     idl.ItemStatus.NOT_FOUND, "there is no record of this URL"
 )
 
-_LEFT_OUT = record_template.encode_missing(
+_LEFT_OUT_RESULT = record_template.encode_missing(
     idl.ItemStatus.LEFT_OUT, "the reply is full: request this URL in another call, or fewer fields"
 )
 
@@ -280,7 +283,7 @@ def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
+def _encode_reply(result: FieldValues, fields: tuple[str, ...]) -> Any:
     try:
         return counted_result(_complete_reply(record_template.encode_get(result, fields)))
     except BAD_INPUT as error:
@@ -292,7 +295,7 @@ def _affects_all(error: Exception) -> bool:
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 
-def _too_large() -> ReadTooLarge:
+def _read_too_large() -> ReadTooLarge:
     return ReadTooLarge("read", f"more than {MAX_BYTES} bytes in one read; retry")
 
 
@@ -307,7 +310,7 @@ def _encode_record(record: Record, standby: bool, *, facts: bool) -> EncodedValu
     values = FieldValues(
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
-    facts_record = idl.Record(**facts_of(record)) if facts else None
+    facts_record = idl.Record(**record_facts(record)) if facts else None
     return record_template.encode_get(
-        values, tuple(record.fields), from_standby=standby, more=facts_record
+        values, tuple(record.fields), from_standby=standby, extra_members=facts_record
     )

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from aragog.api import error_table
-from aragog.api.error_table import ErrorKind, kind_of
+from aragog.api.error_table import ErrorKind, error_kind
 from aragog.api.problems import Problem
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.tokens import TokenRateExceeded
@@ -16,7 +16,7 @@ from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, V
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_MS = 1000
-POSITIONS = {
+THROWS_POSITIONS = {
     "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
     "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
 }  # fmt: skip
@@ -38,28 +38,30 @@ def wire_exception(error: BaseException) -> WireException:
     """Return the exception that a client receives for a call's error."""
     match error:
         case Missing():
-            return _wire_exception(error_table.NOT_FOUND, "there is no record of this URL")
+            return _build_exception(error_table.NOT_FOUND, "there is no record of this URL")
         case TokenRateExceeded():
             wait_ms = math.ceil(error.wait_s * 1000)
-            return _wire_exception(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
+            return _build_exception(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
         case Problem():
             kind = error_table.kind_for_status(error.status) or error_table.INTERNAL
-            return _wire_exception(kind, error.detail, **_retry_after(error, kind))
+            return _build_exception(kind, error.detail, **_retry_after(error, kind))
         case _ if isinstance(error, ALL):
-            kind = kind_of(error)
-            return _wire_exception(kind, str(error), **_members(error), **_retry_after(error, kind))
+            kind = error_kind(error)
+            return _build_exception(
+                kind, str(error), **_members(error), **_retry_after(error, kind)
+            )
         case TimeoutError():
-            return too_late()
+            return deadline_exceeded()
         case _:
             log.error("a Thrift call raised", exc_info=error)
             message = "internal error; the server's log has the details"
-            return _wire_exception(error_table.INTERNAL, message)
+            return _build_exception(error_table.INTERNAL, message)
 
 
-def _wire_exception(kind: ErrorKind, message: str, **members: Any) -> WireException:
+def _build_exception(kind: ErrorKind, message: str, **members: Any) -> WireException:
     exception = getattr(idl, kind.exception)
     return WireException(
-        POSITIONS[kind.exception], exception(message=message, code=kind.code, **members)
+        THROWS_POSITIONS[kind.exception], exception(message=message, code=kind.code, **members)
     )
 
 
@@ -78,7 +80,7 @@ def _members(error: BaseException) -> dict[str, Any]:
 
 
 def _retry_after(error: BaseException, kind: ErrorKind) -> dict[str, int]:
-    """Return when the client should retry, as members of the exception."""
+    """Return the member that says when the client should retry, if the exception has it."""
     if kind.exception != "Unavailable":
         return {}
     if isinstance(error, SlowDown | QuotaExceeded):
@@ -88,9 +90,9 @@ def _retry_after(error: BaseException, kind: ErrorKind) -> dict[str, int]:
 
 def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> WireException:
     """Return the exception for a call that the server cannot handle now."""
-    return _wire_exception(error_table.BUSY, message, retry_after_ms=retry_after_ms)
+    return _build_exception(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 
-def too_late() -> WireException:
+def deadline_exceeded() -> WireException:
     """Return the exception for a call that missed its deadline."""
-    return _wire_exception(error_table.LATE, "no response within the deadline")
+    return _build_exception(error_table.LATE, "no response within the deadline")

@@ -15,7 +15,7 @@ from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.thrift.encoded_reads import EncodedReads
 from aragog.api.server.thrift.errors import Missing
-from aragog.api.thrift_values import encode_value, request_of
+from aragog.api.thrift_values import build_request, encode_value
 from aragog.errors import BadInput
 
 
@@ -31,33 +31,33 @@ def services(parts: Parts) -> dict[str, Any]:
         if operation.thrift is not None:
             service, method = operation.thrift
             handler = handlers.setdefault(service, SimpleNamespace())
-            setattr(handler, method, _call(operation, parts))
+            setattr(handler, method, _create_handler(operation, parts))
     encoded_reads = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
     for name in ("get", "can_batch_get", "get_batch", "getMany"):
         setattr(handlers["UrlStore"], name, getattr(encoded_reads, name))
     return handlers
 
 
-def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
+def _create_handler(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
     service, method = operation.thrift or ("", "")
     spec = getattr(getattr(idl, service), f"{method}_result").thrift_spec.get(0)
 
     def call(arguments: Any) -> Any:
-        request = request_of(operation, arguments)
+        request = build_request(operation, arguments)
         if isinstance(request, ContentRequest):
             request = _limit_content(request)
-        response = operation.run(_caller(parts, arguments), validate_options(request))
+        response = operation.run(_create_caller(parts, arguments), validate_options(request))
         return _encode_response(response, spec)
 
     def waiting_call(arguments: Any) -> Steps[Any]:
-        request = validate_options(request_of(operation, arguments))
-        steps: Generator[Any, None, Any] = operation.run(_caller(parts, arguments), request)
+        request = validate_options(build_request(operation, arguments))
+        steps: Generator[Any, None, Any] = operation.run(_create_caller(parts, arguments), request)
         return _encode_response((yield from steps), spec)
 
     return waiting_call if operation.runs_in_steps else call
 
 
-def _caller(parts: Parts, arguments: Any) -> Caller:
+def _create_caller(parts: Parts, arguments: Any) -> Caller:
     return Caller(parts, arguments.token, door="thrift")
 
 

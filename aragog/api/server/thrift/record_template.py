@@ -1,7 +1,7 @@
 """
 Encode replies to `get` and `getMany` by filling in a template for each record.
 
-thriftpy2's encoder would handle a fifth fewer `getMany` calls (docs/adr/0126).
+With thriftpy2's encoder, the server would handle a fifth fewer `getMany` calls (docs/adr/0126).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aragog.api.server.thrift.contract import EncodedValue
 from aragog.api.server.thrift.wire import encode_struct
 from aragog.urlstore.records import FieldValues
 
-_length = Struct(">i").pack
+_pack_length = Struct(">i").pack
 _SUCCESS_STRUCT = b"\x0c\x00\x00"
 _SUCCESS_LIST = b"\x0f\x00\x00\x0c"
 _URL, _CANONICAL, _FIELDS, _VERSION = (
@@ -24,9 +24,9 @@ _URL, _CANONICAL, _FIELDS, _VERSION = (
 _STANDBY = b"\x02\x00\x09\x01"
 _STOP = b"\x00"
 _FOUND = b"\x08\x00\x01\x00\x00\x00\x00\x0c\x00\x02"
-_TEXT = b"%b%b"
+_TEXT_PLACEHOLDER = b"%b%b"
 _CACHED_LENGTHS = 1024
-_LENGTHS = [_length(size) for size in range(_CACHED_LENGTHS)]
+_LENGTHS = [_pack_length(size) for size in range(_CACHED_LENGTHS)]
 _STATUS = b"\x08\x00\x01"
 _MESSAGE = b"\x0b\x00\x03"
 
@@ -36,18 +36,18 @@ def encode_get(
     fields: tuple[str, ...],
     *,
     from_standby: bool = False,
-    more: Any = None,
+    extra_members: Any = None,
 ) -> EncodedValue:
-    """Return the value of `get`. `more` is a Record with additional members."""
+    """Return the value of `get`. `extra_members` is a Record with additional members."""
     result = encode_record(values, fields, from_standby=from_standby)
-    if more is not None:
-        result = result[: -len(_STOP)] + encode_struct(more)
+    if extra_members is not None:
+        result = result[: -len(_STOP)] + encode_struct(extra_members)
     return EncodedValue(_SUCCESS_STRUCT + result)
 
 
 def encode_get_many(encoded: Iterable[bytes], count: int) -> EncodedValue:
     """Return the value of `getMany`, from encoded RecordResults."""
-    return EncodedValue(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
+    return EncodedValue(b"".join((_SUCCESS_LIST, _pack_length(count), *encoded)))
 
 
 def encode_results(
@@ -79,7 +79,7 @@ def encode_result(value: EncodedValue) -> bytes:
 def encode_missing(status: int, message: str) -> bytes:
     """Return a RecordResult without a record."""
     text = message.encode()
-    return b"".join((_STATUS, _length(status), _MESSAGE, _length(len(text)), text, _STOP))
+    return b"".join((_STATUS, _pack_length(status), _MESSAGE, _pack_length(len(text)), text, _STOP))
 
 
 def encode_record(
@@ -102,7 +102,7 @@ def _template_values(
     parts: list[bytes | None] = []
     for part in (url, canonical, *present_values, values.version):
         size = len(part)  # type: ignore[arg-type]
-        parts.append(_LENGTHS[size] if size < _CACHED_LENGTHS else _length(size))
+        parts.append(_LENGTHS[size] if size < _CACHED_LENGTHS else _pack_length(size))
         parts.append(part)
     return tuple(parts)
 
@@ -111,20 +111,22 @@ def _template_values(
 def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
     """Return a template for a Record struct, to be filled with lengths and values."""
     names = [field.encode() for field in fields]
-    name_templates = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
-    count = _length(len(fields)).replace(b"%", b"%%")
+    name_templates = [
+        (_pack_length(len(name)) + name).replace(b"%", b"%%") + _TEXT_PLACEHOLDER for name in names
+    ]
+    count = _pack_length(len(fields)).replace(b"%", b"%%")
     standby = _STANDBY if from_standby else b""
     return b"".join(
         (
             _URL,
-            _TEXT,
+            _TEXT_PLACEHOLDER,
             _CANONICAL,
-            _TEXT,
+            _TEXT_PLACEHOLDER,
             _FIELDS,
             count,
             *name_templates,
             _VERSION,
-            _TEXT,
+            _TEXT_PLACEHOLDER,
             standby,
             _STOP,
         )

@@ -30,9 +30,9 @@ from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.threads import CallThreads
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.call import Call, ParkedCalls
-from aragog.api.server.thrift.connection import Connection, limits_s
-from aragog.api.server.thrift.contract import ONEWAY, REPLY, head, methods, session_call
-from aragog.api.server.thrift.errors import too_late, unavailable, wire_exception
+from aragog.api.server.thrift.connection import Connection, get_limits_s
+from aragog.api.server.thrift.contract import ONEWAY, REPLY, message_header, methods, session_method
+from aragog.api.server.thrift.errors import deadline_exceeded, unavailable, wire_exception
 from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
@@ -41,7 +41,7 @@ DRAIN_S = 5.0
 _FEED_THREADS = 4
 _FETCH_THREADS = 8
 _EXPLAIN_THREADS = 2
-_FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
+_FAILURE_OUTCOMES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
 """Outcomes that are always logged."""
 
 
@@ -53,8 +53,8 @@ class ThriftServer:
         services: the objects that handle calls, by service name.
         settings: limits, deadlines and tokens.
         embedded: True if the store responds without waiting for a network; see `CallThreads`.
-        tokens: the tokens in the settings, if shared with the HTTP API.
-        replies: counts unread data, if shared with the HTTP API.
+        tokens: the settings' tokens; pass them if the HTTP API shares them.
+        replies: counts unread data; pass it if the HTTP API shares it.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ThriftServer:
         replies: MemoryLimit | None = None,
     ) -> None:
         self.max_frame_bytes = settings.max_body_bytes
-        self.limits_s = limits_s(settings)
+        self.limits_s = get_limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
         """Counts large frames that are arriving or are used by calls."""
         self.replies = replies or MemoryLimit(
@@ -88,7 +88,7 @@ class ThriftServer:
         self._handshake_s = settings.head_timeout_s
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s, Pool.FEED: short_s}
-        self._threads = _threads(settings, embedded=embedded)
+        self._threads = _create_threads(settings, embedded=embedded)
         self._clients = Clients(settings)
         self._connections: set[Connection] = set()
         self._parked_calls = ParkedCalls(self._submit)
@@ -97,7 +97,7 @@ class ThriftServer:
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         self._listener = Listener(
-            self._connection, self._clients, tls=tls, handshake_s=self._handshake_s
+            self._create_connection, self._clients, tls=tls, handshake_s=self._handshake_s
         )
         await self._listener.start(sockets)
         self._clients.start()
@@ -105,8 +105,8 @@ class ThriftServer:
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
         Accept no new connections, reply to running calls, reject new calls as Unavailable, and
-        close idle connections. If a connection were closed while a call is in transit, the client
-        could not know whether the call was executed.
+        close idle connections. A connection stays open for a moment, because the client could not
+        know whether a call in transit was executed.
         """
         self._is_draining = True
         listener, self._listener = self._listener, None
@@ -160,15 +160,15 @@ class ThriftServer:
     def is_waiting(self, connection: Connection) -> bool:
         return connection in self._parked_calls
 
-    def refusal(self, connection: Connection, frame_start: bytes) -> bytes:
+    def refuse_frame(self, connection: Connection, frame_start: bytes) -> bytes:
         try:
-            head = wire.read_head(frame_start)
+            header = wire.read_head(frame_start)
         except wire.BadFrame:
             return b""
-        method = self._methods.get(head.name)
-        if method is None or not wire.is_call(head.kind):
+        method = self._methods.get(header.name)
+        if method is None or not wire.is_call(header.kind):
             return b""
-        call = Call(self, connection, method, frame_start, head, self._deadlines[method.pool])
+        call = Call(self, connection, method, frame_start, header, self._deadlines[method.pool])
         reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
         try:
             self._tokens.check(connection.authorization, method.scope, counts=False)
@@ -179,37 +179,37 @@ class ThriftServer:
 
     def handle_frame(self, connection: Connection, frame: bytes) -> None:
         try:
-            head = wire.read_head(frame)
+            header = wire.read_head(frame)
         except wire.BadFrame:
             connection.abort()
             return
-        if head.kind == ONEWAY:
-            # The contract has no oneway methods, and the client would take a reply for that to its
-            # next call.
+        if header.kind == ONEWAY:
+            # The contract has no oneway methods. The client would mistake a reply for the reply to
+            # its next call.
             self.calls["oneway", "refused"] += 1
             connection.send_reply(b"")
             return
-        method = self._methods.get(head.name)
-        if method is None or not wire.is_call(head.kind):
-            connection.send_reply(session_reply(connection, frame, head, self._tokens))
+        method = self._methods.get(header.name)
+        if method is None or not wire.is_call(header.kind):
+            connection.send_reply(session_reply(connection, frame, header, self._tokens))
             return
-        call = Call(self, connection, method, frame, head, self._deadlines[method.pool])
+        call = Call(self, connection, method, frame, header, self._deadlines[method.pool])
         try:
             call.token = self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
             self._send_reply(call, call.exception_reply(wire_exception(problem)), "refused")
             return
         if self._is_draining or self._threads[method.pool].is_full:
-            stopping_text = "the server is stopping; reconnect"
+            stopping_message = "the server is stopping; reconnect"
             refusal = unavailable(
-                stopping_text if self._is_draining else "too many concurrent calls"
+                stopping_message if self._is_draining else "too many concurrent calls"
             )
             self._send_reply(call, call.exception_reply(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
             if not self.requests.take(len(frame)):
-                full = unavailable(self.requests.problem().detail)
-                self._send_reply(call, call.exception_reply(full), "Unavailable")
+                refusal = unavailable(self.requests.problem().detail)
+                self._send_reply(call, call.exception_reply(refusal), "Unavailable")
                 return
             call.counted_bytes = len(frame)
         self._submit(call)
@@ -219,7 +219,7 @@ class ThriftServer:
         self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
-    def _connection(self) -> Connection:
+    def _create_connection(self) -> Connection:
         return Connection(self, trusted=not self._tokens.required)
 
     def _submit(self, call: Call) -> None:
@@ -245,7 +245,7 @@ class ThriftServer:
         self._send_reply(call, data, outcome, counted_bytes)
 
     def on_deadline(self, call: Call) -> None:
-        self._send_reply(call, call.exception_reply(too_late()), "DeadlineExceeded")
+        self._send_reply(call, call.exception_reply(deadline_exceeded()), "DeadlineExceeded")
 
     def _send_reply(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
         call.is_answered = True
@@ -253,17 +253,17 @@ class ThriftServer:
         call.connection.send_reply(data, counted_bytes)
         duration_s = time.monotonic() - call.started_at_s
         self.durations.labels(call.method.name).observe(duration_s)
-        if self._log.should_log(failed=outcome in _FAILURES):
+        if self._log.should_log(failed=outcome in _FAILURE_OUTCOMES):
             call_labels = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_offset)
             self._log.write(call_labels, target, outcome, duration_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
         """
-        Let a call wait. If its client may have disconnected, end it, because it must not take the
-        place of other waiting calls. If the server is stopping, resume it now.
+        Let a call wait. If its client may have disconnected, end the call, because it must not
+        count towards the limit on waiting calls. If the server is stopping, resume it now.
         """
-        if call.connection.half_closed:
+        if call.connection.is_half_closed:
             call.connection.abort()
         if call.is_answered or call.connection.is_closed:
             if call.steps is not None:
@@ -275,7 +275,7 @@ class ThriftServer:
             self._parked_calls.park(call, wait)
 
 
-def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
+def _create_threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
     counts = {
         Pool.STORE: settings.threads,
         Pool.CONTENT: settings.content_threads,
@@ -301,7 +301,7 @@ def session_reply(
     Return the reply to `ping`, `authenticate` (which sets `connection.authorization`), and messages
     that are not calls.
     """
-    call = session_call(message.name)
+    call = session_method(message.name)
     if not wire.is_call(message.kind):
         return wire.refusal_reply(
             message.name, message.sequence_id, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
@@ -312,14 +312,14 @@ def session_reply(
         )
     if call == b"authenticate":
         return _authenticate(connection, frame, message, tokens)
-    return wire.frame(head(REPLY, call), message.sequence_id, b"\x00")
+    return wire.frame(message_header(REPLY, call), message.sequence_id, b"\x00")
 
 
 def _authenticate(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
-    at = message.arguments_offset
-    token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
+    offset = message.arguments_offset
+    token = frame[offset + 7 : -1] if frame[offset : offset + 3] == b"\x0b\x00\x01" else b""
     authorization = f"Bearer {token.decode('utf-8', 'replace')}"
     connection.authorize(None)
     try:
@@ -331,4 +331,4 @@ def _authenticate(
                 b"authenticate", message.sequence_id, error.field, error.error
             )
     connection.authorize(authorization)  # the token is known, but may lack the scope `read`
-    return wire.frame(head(REPLY, b"authenticate"), message.sequence_id, b"\x00")
+    return wire.frame(message_header(REPLY, b"authenticate"), message.sequence_id, b"\x00")

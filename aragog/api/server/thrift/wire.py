@@ -1,9 +1,9 @@
 """
 Decode requests and encode replies in Thrift's binary protocol.
 
-thriftpy2 does the work, but trusts its input. A list that claims two billion elements of an unknown
-type takes minutes of CPU time, and four million one-byte structs take gigabytes of memory. A
-request is therefore validated first, in one pass.
+thriftpy2 does this, but trusts its input. A list that claims to have two billion elements of an
+unknown type takes minutes of CPU time, and four million one-byte structs take gigabytes of memory.
+A request is therefore validated first, in one pass.
 """
 
 from __future__ import annotations
@@ -17,18 +17,25 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 from aragog.api.operations.values import MAX_ITEMS
-from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, EncodedValue, Method, head
+from aragog.api.server.thrift.contract import (
+    CALL,
+    EXCEPTION,
+    REPLY,
+    EncodedValue,
+    Method,
+    message_header,
+)
 
 MAX_DEPTH = 8
 MAX_VALUES = 20_000
 """Maximum number of fields and items in one request. A request with 1,000 jobs has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
-_HEAD = Struct(">IIi")
+_HEADER = Struct(">IIi")
 _I32 = Struct(">i")
 _U32 = Struct(">I")
-_FIELD = Struct(">bh")
-_SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
+_FIELD_HEADER = Struct(">bh")
+_FIXED_SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 _STRING, _STRUCT, _MAP, _SET, _LIST = 11, 12, 13, 14, 15
 _FIRST_STRING = b"\x0b\x00\x01"
 _FIRST_STRINGS = b"\x0f\x00\x01\x0b"
@@ -37,7 +44,7 @@ UNKNOWN_METHOD, INVALID_MESSAGE_TYPE, PROTOCOL_ERROR = 1, 2, 7
 
 
 class BadFrame(Exception):
-    """A frame that is not a message in this protocol, so no reply is possible."""
+    """The frame is not a message in this protocol, so no reply is possible."""
 
 
 class BadArguments(Exception):
@@ -78,7 +85,7 @@ def read_head(frame: bytes) -> MessageHead:
     return MessageHead(frame[8:end], version & 0xFF, frame[end : end + 4], end + 4)
 
 
-def read_arguments(method: Method, frame: bytes, at: int) -> Any:
+def read_arguments(method: Method, frame: bytes, offset: int) -> Any:
     """
     Read the arguments of a call.
 
@@ -87,59 +94,67 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
         TooManyItems: a list is longer than the contract allows.
     """
     try:
-        parts = _after_strings(frame, at) if method.takes_many else _after_string(frame, at)
+        split_arguments = (
+            _after_strings(frame, offset) if method.takes_many else _after_string(frame, offset)
+        )
     except UnicodeDecodeError as error:
         raise BadArguments("a string is not UTF-8") from error
-    if parts is None:
-        return _read(method.arguments, frame[at:])
-    first, rest = parts
+    if split_arguments is None:
+        return _read(method.arguments, frame[offset:])
+    first_argument, other_arguments = split_arguments
     value = method.arguments()
-    value.__dict__.update(cached_fields(method.arguments, rest), **{method.first: first})
+    value.__dict__.update(
+        cached_fields(method.arguments, other_arguments), **{method.first_argument: first_argument}
+    )
     return value
 
 
-def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
-    """Return a call's first argument, and the rest. See `after_string`."""
-    rest = after_string(frame, at)
-    return None if rest is None else (frame[at + 7 : -len(rest)].decode(), rest)
+def _after_string(frame: bytes, offset: int) -> tuple[str, bytes] | None:
+    """Return a call's first argument, and the bytes after it. See `after_string`."""
+    other_arguments = after_string(frame, offset)
+    return (
+        None
+        if other_arguments is None
+        else (frame[offset + 7 : -len(other_arguments)].decode(), other_arguments)
+    )
 
 
-def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
-    """Split arguments that start with a list of strings, in a third of the library's time."""
-    if frame[at : at + 4] != _FIRST_STRINGS:
+def _after_strings(frame: bytes, offset: int) -> tuple[list[str], bytes] | None:
+    """Split arguments that start with a list of strings. Takes a third of the library's time."""
+    if frame[offset : offset + 4] != _FIRST_STRINGS:
         return None
     strings: list[str] = []
-    length_of = _U32.unpack_from
+    unpack_length = _U32.unpack_from
     try:
-        (count,) = length_of(frame, at + 4)
+        (count,) = unpack_length(frame, offset + 4)
         if count > MAX_ITEMS:
             return None  # the library reports the error
-        at += 8
+        offset += 8
         for _ in range(count):
-            begin = at + 4
-            at = begin + length_of(frame, at)[0]
-            strings.append(frame[begin:at].decode())
+            start = offset + 4
+            offset = start + unpack_length(frame, offset)[0]
+            strings.append(frame[start:offset].decode())
     except struct.error:
         return None
-    rest = frame[at:]
-    return (strings, rest) if 0 < len(rest) <= _CACHED_BYTES else None
+    other_arguments = frame[offset:]
+    return (strings, other_arguments) if 0 < len(other_arguments) <= _CACHED_BYTES else None
 
 
-def after_string(frame: bytes, at: int) -> bytes | None:
+def after_string(frame: bytes, offset: int) -> bytes | None:
     """
     Return the bytes after a small call's first argument, if that argument is a string. Calls often
     differ only in this argument, the URL.
     """
-    if frame[at : at + 3] != _FIRST_STRING or len(frame) - at > _CACHED_BYTES:
+    if frame[offset : offset + 3] != _FIRST_STRING or len(frame) - offset > _CACHED_BYTES:
         return None
-    return frame[at + 7 + int.from_bytes(frame[at + 3 : at + 7]) :] or None
+    return frame[offset + 7 + int.from_bytes(frame[offset + 3 : offset + 7]) :] or None
 
 
-def first_string(frame: bytes, at: int) -> bytes:
+def first_string(frame: bytes, offset: int) -> bytes:
     """Return a call's first argument if it is a string (a URL or a queue), otherwise b""."""
-    if frame[at : at + 3] != _FIRST_STRING:
+    if frame[offset : offset + 3] != _FIRST_STRING:
         return b""
-    return frame[at + 7 : at + 7 + int.from_bytes(frame[at + 3 : at + 7])]
+    return frame[offset + 7 : offset + 7 + int.from_bytes(frame[offset + 3 : offset + 7])]
 
 
 @lru_cache(maxsize=1024)
@@ -149,7 +164,7 @@ def cached_fields(kind: Any, data: bytes) -> dict[str, Any]:
 
 
 def _read(kind: Any, data: bytes) -> Any:
-    if _Validator(data).struct(0, 0) != len(data):
+    if _ArgumentsValidator(data).check_struct(0, 0) != len(data):
         raise BadArguments("the frame has data after its message")
     value = kind()
     try:
@@ -174,9 +189,9 @@ def reply(method: Method, sequence_id: bytes, value: Any) -> bytes:
 def exception_reply(method_name: bytes, sequence_id: bytes, field: int, error: Any) -> bytes:
     """Return the framed reply with a declared exception. `field` is its position in `throws`."""
     return frame(
-        head(REPLY, method_name),
+        message_header(REPLY, method_name),
         sequence_id,
-        _FIELD.pack(_STRUCT, field),
+        _FIELD_HEADER.pack(_STRUCT, field),
         encode_struct(error),
         b"\x00",
     )
@@ -186,8 +201,8 @@ def refusal_reply(name: bytes, sequence_id: bytes, code: int, text: str) -> byte
     """Return the framed reply with a TApplicationException, for calls that cannot be handled."""
     message = text.encode()
     return frame(
-        head(EXCEPTION, name), sequence_id, b"\x0b\x00\x01", _I32.pack(len(message)), message,
-        b"\x08\x00\x02", _I32.pack(code), b"\x00",
+        message_header(EXCEPTION, name), sequence_id, b"\x0b\x00\x01", _I32.pack(len(message)),
+        message, b"\x08\x00\x02", _I32.pack(code), b"\x00",
     )  # fmt: skip
 
 
@@ -209,7 +224,7 @@ def encode_struct(value: Any) -> bytes:
     return data
 
 
-class _Validator:
+class _ArgumentsValidator:
     """
     Validates the arguments of a call in one pass and finds their end.
 
@@ -223,51 +238,53 @@ class _Validator:
         self._data = data
         self._remaining_values = MAX_VALUES
 
-    def struct(self, at: int, depth: int) -> int:
+    def check_struct(self, offset: int, depth: int) -> int:
         if depth > MAX_DEPTH:
             raise BadArguments("nested too deeply")
         data = self._data
         try:
-            while kind := data[at]:
+            while kind := data[offset]:
                 self._count(1)
-                at = self._value(at + 3, kind, depth)
+                offset = self._check_value(offset + 3, kind, depth)
         except IndexError:
             raise BadArguments("the message is incomplete") from None
-        return at + 1
+        return offset + 1
 
-    def _value(self, at: int, kind: int, depth: int) -> int:
+    def _check_value(self, offset: int, kind: int, depth: int) -> int:
         """Return the end of a value of this type."""
         data = self._data
-        if size := _SIZES.get(kind):
-            end = at + size
+        if size := _FIXED_SIZES.get(kind):
+            end = offset + size
         elif kind == _STRING:
-            end = at + 4 + int.from_bytes(data[at : at + 4])
+            end = offset + 4 + int.from_bytes(data[offset : offset + 4])
         elif kind == _STRUCT:
-            return self.struct(at, depth + 1)
+            return self.check_struct(offset, depth + 1)
         elif kind in (_LIST, _SET):
-            count = int.from_bytes(data[at + 1 : at + 5])
-            end = self._items(at + 5, (data[at],), count, depth)
+            count = int.from_bytes(data[offset + 1 : offset + 5])
+            end = self._check_items(offset + 5, (data[offset],), count, depth)
         elif kind == _MAP:
-            kinds = (data[at], data[at + 1])
-            end = self._items(at + 6, kinds, int.from_bytes(data[at + 2 : at + 6]), depth)
+            kinds = (data[offset], data[offset + 1])
+            end = self._check_items(
+                offset + 6, kinds, int.from_bytes(data[offset + 2 : offset + 6]), depth
+            )
         else:
             raise BadArguments(f"unknown type {kind}")
         if end > len(data):
             raise BadArguments("the message is incomplete")
         return end
 
-    def _items(self, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
+    def _check_items(self, offset: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
         if depth > MAX_DEPTH:
             raise BadArguments("nested too deeply")
-        if count > len(self._data) - at:  # every item takes at least one byte
+        if count > len(self._data) - offset:  # every item takes at least one byte
             raise BadArguments("a list has more items than its message")
         if count > MAX_ITEMS:
             raise TooManyItems("items of a list, set or map", count)
         self._count(count)
         for _ in range(count):
             for kind in kinds:
-                at = self._value(at, kind, depth + 1)
-        return at
+                offset = self._check_value(offset, kind, depth + 1)
+        return offset
 
     def _count(self, values: int) -> None:
         self._remaining_values -= values

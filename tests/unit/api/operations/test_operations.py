@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from aragog.api.json_values import from_query, members_of, request_of
+from aragog.api.json_values import build_request, from_query, request_members
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.operation import Caller, Parts
 from aragog.api.operations.options import (
@@ -18,8 +18,8 @@ from aragog.api.operations.options import (
 from aragog.api.operations.scopes import ADMIN, ANY, READ, WRITE
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
-from aragog.api.thrift_values import arguments_of
-from aragog.api.thrift_values import request_of as request_of_struct
+from aragog.api.thrift_values import build_arguments
+from aragog.api.thrift_values import build_request as request_of_struct
 from aragog.client import AsyncClient, Client
 from aragog.errors import BadInput, Unsupported
 from aragog.runtime.clock import ManualClock
@@ -75,10 +75,10 @@ def test_only_options_that_differ_from_their_defaults_are_given():
 
 def test_request_round_trips_through_json_and_query():
     request = Request(URL, count=3, share=0.5, deep=True, names=("a", "b"))
-    members = members_of(request)
+    members = request_members(request)
 
     assert members == {"url": URL, "count": 3, "part": 0.5, "deep": True, "names": ["a", "b"]}
-    assert request_of(Request, members) == request
+    assert build_request(Request, members) == request
     query = {"url": URL, "count": "3", "part": "0.5", "deep": "true", "names": "a,b"}
     assert from_query(Request, query) == request
 
@@ -123,7 +123,7 @@ def test_request_round_trips_through_thrift():
         ("a",), priority=1, run_after=7, include=("*",), batch="batch-0000", sitemap=True
     )
 
-    arguments = arguments_of(operation, request, idl.Fetcher.enqueue_args)
+    arguments = build_arguments(operation, request, idl.Fetcher.enqueue_args)
 
     assert arguments.options.run_after_ms == 7
     assert request_of_struct(operation, arguments) == request

@@ -56,7 +56,7 @@ def test_record_round_trips(
 def test_further_members_follow_the_fields() -> None:
     values = FieldValues("http://a.test/", "http://a.test/", b"version", (b"1",))
     more = idl.Record(facts={"status": "200"}, due_at_ms=5)
-    reply = record_template.encode_get(values, ("n",), more=more)
+    reply = record_template.encode_get(values, ("n",), extra_members=more)
     read = decoded(bytes(reply)[3:], idl.Record)
     assert (read.facts, read.due_at_ms) == ({"status": "200"}, 5)
 

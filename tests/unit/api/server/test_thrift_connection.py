@@ -50,7 +50,7 @@ class Gate:
     def on_close(self, _connection: Connection) -> None:
         pass
 
-    def refusal(self, _connection: Connection, _begin: bytes) -> bytes:
+    def refuse_frame(self, _connection: Connection, _begin: bytes) -> bytes:
         return b""
 
     def handle_frame(self, connection: Connection, _frame: bytes) -> None:

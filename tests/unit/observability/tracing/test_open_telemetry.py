@@ -5,7 +5,7 @@ from opentelemetry import trace
 
 from aragog.errors import ConfigError
 from aragog.observability.tracing.context import read
-from aragog.observability.tracing.open_telemetry import _processor, resource
+from aragog.observability.tracing.open_telemetry import _create_processor, resource
 from aragog.observability.tracing.tracer import SpanPart
 from tests.support.spans import MemoryTracer
 
@@ -58,6 +58,6 @@ def test_environment_overrides_the_service_name(monkeypatch):
 
 
 def test_unknown_exporter_is_a_config_error():
-    assert _processor("none") is None
+    assert _create_processor("none") is None
     with pytest.raises(ConfigError, match="OTEL_TRACES_EXPORTER: must be otlp, console or none"):
-        _processor("zipkin")
+        _create_processor("zipkin")

@@ -9,9 +9,9 @@ sys.modules["opentelemetry"] = None  # whoever imports it gets an ImportError
 from aragog.settings import Settings
 from aragog.client import Aragog
 import aragog.bootstrap.stages, aragog.tasks.fetch, aragog.api.server.http.app
-from aragog.observability.tracing.tracer import flush_spans, tracer_of
+from aragog.observability.tracing.tracer import flush_spans, open_tracer
 Aragog(Settings()).close()
-assert tracer_of(Settings()) is None
+assert open_tracer(Settings()) is None
 flush_spans()
 print("done")
 """
@@ -31,12 +31,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from aragog.settings import Settings, TracingSettings
-from aragog.observability.tracing.tracer import SpanPart, tracer_of
+from aragog.observability.tracing.tracer import SpanPart, open_tracer
 exporter, provider = InMemorySpanExporter(), TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
 settings = replace(Settings(), tracing=TracingSettings(enabled=True))
-tracer_of(settings).root("enqueue", SpanPart.PRODUCER, {}).end()
+open_tracer(settings).root("enqueue", SpanPart.PRODUCER, {}).end()
 print([span.name for span in exporter.get_finished_spans()])
 """
 
@@ -51,11 +51,11 @@ def test_program_with_its_own_provider_gets_the_spans():
 ONE = """
 from dataclasses import replace
 from aragog.settings import Settings, TracingSettings
-from aragog.observability.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import open_tracer
 settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))
-assert tracer_of(Settings()) is None
-assert tracer_of(settings) is tracer_of(settings)
-print(tracer_of(settings).ratio)
+assert open_tracer(Settings()) is None
+assert open_tracer(settings) is open_tracer(settings)
+print(open_tracer(settings).ratio)
 """
 
 

@@ -12,7 +12,7 @@ from aragog.api.error_table import statuses
 from aragog.api.operations.operation import Form, Pool
 from aragog.api.operations.operation import Operation as AnyOperation
 from aragog.api.operations.scopes import ANY, READ
-from aragog.api.operations.table import OPERATIONS, Choice, choices
+from aragog.api.operations.table import OPERATIONS, Choice, operations_by_route
 from aragog.api.server.http.openapi.examples import add_examples
 from aragog.api.server.http.openapi.schemas import (
     SCHEMAS,
@@ -42,24 +42,24 @@ def _ref(schema: str) -> dict[str, Any]:
     return {"schema": {"$ref": f"#/components/schemas/{schema}"}}
 
 
-def _json(text: str, schema: str) -> dict[str, Any]:
+def _json_response(text: str, schema: str) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": _ref(schema)}}
 
 
-def _problem(text: str) -> dict[str, Any]:
+def _problem_response(text: str) -> dict[str, Any]:
     return {"description": text, "content": {"application/problem+json": _ref("Problem")}}
 
 
-def _body(text: str) -> dict[str, Any]:
+def _body_response(text: str) -> dict[str, Any]:
     return {"description": text, "content": {"*/*": {"schema": {}}}}
 
 
-_PROBLEMS = {status: _problem(text) for status, text in statuses()}
-_READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
-_UNIQUE = ("put", "put_node", "mutate")
+_PROBLEMS = {status: _problem_response(text) for status, text in statuses()}
+_READ_SECURITY: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
+_UNIQUE_WRITES = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
-_OF_CRAWLS = ("delete_crawl",)
-"""Operations that return 501 on a server without crawls. The pool shows this for others."""
+_CRAWL_OPERATIONS = ("delete_crawl",)
+"""Operations that return 501 on a server without crawls, in addition to those in its pools."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
@@ -109,10 +109,12 @@ def _problem_name(code: str) -> str:
     return f"Problem{code}"
 
 
-_MATCH = _header("If-Match", "Write only if the record still has this ETag.")
+_IF_MATCH = _header("If-Match", "Write only if the record still has this ETag.")
 
 
-def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
+def _public_operation(
+    name: str, summary: str, response: dict[str, Any], problems: str = "421"
+) -> Operation:
     return _operation(name, summary, responses={"200": response}, problems=problems)
 
 
@@ -133,13 +135,16 @@ DOCUMENT: dict[str, Any] = {
                 "getMetrics", "Metrics for Prometheus",
                 responses={"200": {"description": "Text format 0.0.4.", "content": {
                     "text/plain": {"schema": {"type": "string"}}}}},
-                security=_READ, problems="401 403 421 500 503 504",
+                security=_READ_SECURITY, problems="401 403 421 500 503 504",
             )
         },
-        "/healthz": {"get": _public("health", "The process responds", _json("Alive.", "State"))},
+        "/healthz": {
+            "get": _public_operation("health", "The process responds",
+                                     _json_response("Alive.", "State"))
+        },
         "/readyz": {
-            "get": _public("ready", "The server accepts requests and its store responds",
-                           _json("Ready.", "State"), problems="421 503")
+            "get": _public_operation("ready", "The server accepts requests and its store responds",
+                           _json_response("Ready.", "State"), problems="421 503")
         },
     },
     "components": {
@@ -155,9 +160,9 @@ DOCUMENT: dict[str, Any] = {
 
 
 def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
-    """Return the entry that a path and method's operations share."""
+    """Return the entry for a path and method, which several operations may share."""
     operation, route = choices_of_route[0]
-    name = _camel("_".join([operation.name, *route.fixed]))
+    name = _camel_case("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)
     request = f"{name[0].upper()}{name[1:]}Request"
     if body is not None:
@@ -167,7 +172,7 @@ def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
         parameter["name"]: parameter
         for choice in reversed(choices_of_route)
         for parameter in [
-            *_parameters_of(choice, operation.scope),
+            *_build_parameters(choice, operation.scope),
             *_selecting_parameters(choices_of_route),
         ]
     }
@@ -175,42 +180,44 @@ def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
     problems |= {"404"} if types.NoneType in typing.get_args(operation.response_type) else set()
     problems |= {"413", "415"} if body is not None else set()
     problems |= {"412"} if conditional else set()
-    problems |= {"409"} if operation.name in _UNIQUE else set()
+    problems |= {"409"} if operation.name in _UNIQUE_WRITES else set()
     pools = {other.pool for other, _ in choices_of_route}
     optional = pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN}
-    problems |= {"501"} if optional or operation.name in _OF_CRAWLS else set()
+    problems |= {"501"} if optional or operation.name in _CRAWL_OPERATIONS else set()
     return _operation(
         name,
         route.text or operation.text.partition("\n")[0],
         *parameters_by_name.values(),
         *_FORM_PARAMETERS[route.form],
-        *([_MATCH] if conditional else []),
+        *([_IF_MATCH] if conditional else []),
         responses=_responses(choices_of_route),
         problems=" ".join(problems),
-        security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
+        security=_READ_SECURITY
+        if operation.scope in (READ, ANY)
+        else [{"bearer": [operation.scope]}, {}],
         body=None if body is None else request,
-        tag=_GROUPS[_module(operation)],
+        tag=_GROUPS[_module_name(operation)],
     )
 
 
-def _module(operation: AnyOperation[Any, Any]) -> str:
+def _module_name(operation: AnyOperation[Any, Any]) -> str:
     return operation.run.__module__.rpartition(".")[2]
 
 
-def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
+def _build_parameters(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
-    Return an operation's parameters, with those that select it on a shared route.
+    Return an operation's parameters, including those that select it on a shared route.
 
     Args:
         choice: the operation and its route.
         scope: the scope that the route requires without these parameters.
     """
     operation, route = choice
-    described = parameters(operation, route)
-    for parameter in described:
+    described_parameters = parameters(operation, route)
+    for parameter in described_parameters:
         if parameter["name"] in route.selected_by and operation.scope != scope:
             parameter["description"] += f" Requires scope {operation.scope}."
-    return described
+    return described_parameters
 
 
 def _selecting_parameters(choices_of_route: Sequence[Choice]) -> list[dict[str, Any]]:
@@ -244,33 +251,33 @@ def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
     if schema is None or route.status == 204:
         return {"204": {"description": "Done."}}
     content: dict[str, Any] = {"application/json": {"schema": schema}}
-    found = {"description": "The response.", "content": content}
+    success = {"description": "The response.", "content": content}
     match route.form:
         case Form.RECORD:
             current = {"description": "The client already has the current version."}
-            return {"200": _json("Found.", "FullRecord"), "304": current}
+            return {"200": _json_response("Found.", "FullRecord"), "304": current}
         case Form.RECORDS:
-            return {"200": _json("One result per URL.", "BatchResults")}
+            return {"200": _json_response("One result per URL.", "BatchResults")}
         case Form.CONTENT:
-            whole = _body("The body, with the content type that its origin declared.")
-            return {"200": whole, "206": _body("The requested range of the body.")}
+            whole = _body_response("The body, with the content type that its origin declared.")
+            return {"200": whole, "206": _body_response("The requested range of the body.")}
         case Form.FEED:
             content["text/event-stream"] = {"schema": {"type": "string"}}
-    responses = {str(route.status): found}
+    responses = {str(route.status): success}
     if route.pending:
-        responses["202"] = {**found, "description": "The response so far; the work continues."}
+        responses["202"] = {**success, "description": "The response so far; the work continues."}
     return responses
 
 
-def _camel(name: str) -> str:
+def _camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
 
 
-def _tags() -> list[dict[str, str]]:
+def _tag_descriptions() -> list[dict[str, str]]:
     """Return the groups of operations, each with its module's docstring."""
     texts = {
-        _GROUPS[_module(operation)]: " ".join(
+        _GROUPS[_module_name(operation)]: " ".join(
             (sys.modules[operation.run.__module__].__doc__ or "").split()
         )
         for operation in OPERATIONS.values()
@@ -279,7 +286,7 @@ def _tags() -> list[dict[str, str]]:
     return [*groups, {"name": SERVER, "description": "The server: liveness, readiness, metrics."}]
 
 
-for (_path, _method), _among in choices().items():
-    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _operation_entry(_among)
-DOCUMENT["tags"] = _tags()
+for (_path, _method), _choices in operations_by_route().items():
+    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _operation_entry(_choices)
+DOCUMENT["tags"] = _tag_descriptions()
 add_examples(DOCUMENT)

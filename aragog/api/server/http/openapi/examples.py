@@ -1,9 +1,9 @@
 """
 Examples of requests and responses, for the OpenAPI document and the page at `/docs`.
 
-They are stored in `examples.json` by operation id, in an order in which they can be executed.
-`python -m tests.api_examples` executes them and writes the responses. A test compares these with a
-new run.
+They are stored in `examples.json` with their operations' ids, in an order in which they can be
+executed. `python -m tests.api_examples` executes them and writes the responses. A test compares
+these responses with those of a new run.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def add_examples(document: dict[str, Any]) -> None:
     for methods in document["paths"].values():
         for operation in methods.values():
             if example := EXAMPLES.get(operation["operationId"]):
-                _add(operation, example)
+                _add_example(operation, example)
 
 
-def _add(operation: dict[str, Any], example: Example) -> None:
+def _add_example(operation: dict[str, Any], example: Example) -> None:
     values = {**example.path, **example.query}
     for parameter in operation.get("parameters", ()):
         if parameter["name"] in values and parameter["in"] in ("path", "query"):
-            parameter["example"] = _value(parameter["schema"], values[parameter["name"]])
+            parameter["example"] = _parse_value(parameter["schema"], values[parameter["name"]])
     if example.body is not None:
         operation["requestBody"]["content"]["application/json"]["example"] = example.body
     content = operation["responses"][str(example.status)].get("content", {})
@@ -82,13 +82,13 @@ def _add(operation: dict[str, Any], example: Example) -> None:
         content["application/json"]["example"] = example.answer
 
 
-def _value(schema: Mapping[str, Any], text: str) -> Any:
+def _parse_value(schema: Mapping[str, Any], text: str) -> Any:
     """Convert a query parameter's value to the type in its schema."""
-    kinds = schema.get("type", "string")
-    if "array" in kinds:
+    json_types = schema.get("type", "string")
+    if "array" in json_types:
         return text.split(",") if text else []
-    if "integer" in kinds:
+    if "integer" in json_types:
         return int(text)
-    if "number" in kinds:
+    if "number" in json_types:
         return float(text)
-    return text == "true" if "boolean" in kinds else text
+    return text == "true" if "boolean" in json_types else text

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Any, get_args
 
-from aragog.api.error_table import KINDS
+from aragog.api.error_table import ERROR_KINDS
 from aragog.api.operations.operation import HttpRoute, Operation
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.values import PageLink, PageRecord, PastValue
 from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord
 from aragog.urlstore.feed import Change, ChangeKind
 
-_PLAIN: dict[Any, dict[str, Any]] = {
+_SCALARS: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     str: {"type": "string"},
@@ -29,9 +29,14 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
-_OPEN: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_FIELD_VALUES: dict[str, Any] = {"type": "object", "additionalProperties": True}
 """Field values, each in its declared format."""
-NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", PastValue: "PastValue"}
+NAMED_SCHEMAS = {
+    PageRecord: "Record",
+    FetchRecord: "FetchReport",
+    Change: "Change",
+    PastValue: "PastValue",
+}
 """Types whose schemas are not derived from their fields."""
 
 
@@ -54,19 +59,19 @@ def _in_path(field: OptionField, route: HttpRoute) -> bool:
 def _parameter(
     field: OptionField, route: HttpRoute, shared: OptionField | None = None
 ) -> dict[str, Any]:
-    """Return an option as a parameter, which may set another option as well."""
+    """Return an option as a parameter. `shared` is an option that the same parameter sets."""
     schema, text = option_schema(field), field.option.text
     if shared is not None:
         schema = {"type": "string"}
         text += f" Items `name:value`, separated by commas: {shared.option.text}"
-    listed = {"style": "form", "explode": False} if "array" in schema["type"] else {}
+    list_style = {"style": "form", "explode": False} if "array" in schema["type"] else {}
     return {
         "name": field.http,
         "in": "path" if _in_path(field, route) else "query",
         "required": field.required and field.http not in route.selected_by,
         "description": text,
         "schema": schema,
-        **listed,
+        **list_style,
     }
 
 
@@ -74,13 +79,13 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
     """Return the options of an operation as a JSON object, or None if the route has no body."""
     if not route.has_body:
         return None
-    elsewhere = {"", *route.in_query}
+    members_elsewhere = {"", *route.in_query}
     return _forbid_other_members(
         object_schema(
             [
                 field
                 for field in operation.fields
-                if field.http not in elsewhere and not _in_path(field, route)
+                if field.http not in members_elsewhere and not _in_path(field, route)
             ]
         )
     )
@@ -105,39 +110,45 @@ def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:
         "type": "object",
         "required": [field.http for field in fields if field.required],
         "properties": {
-            field.http: {**_member(field), "description": field.option.text} for field in fields
+            field.http: {**_member_schema(field), "description": field.option.text}
+            for field in fields
         },
     }
 
 
-def _member(field: OptionField) -> dict[str, Any]:
-    """Return the schema of an option in a body, where null means that the option is not set."""
+def _member_schema(field: OptionField) -> dict[str, Any]:
+    """Return the schema of an option in a body. There, null means that the option is not set."""
     schema = option_schema(field)
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if not field.required and kinds and "null" not in kinds:
-        schema["type"] = [*kinds, "null"]
+    json_types = schema.get("type", [])
+    json_types = [json_types] if isinstance(json_types, str) else json_types
+    if not field.required and json_types and "null" not in json_types:
+        schema["type"] = [*json_types, "null"]
     return schema
 
 
 def option_schema(field: OptionField) -> dict[str, Any]:
     """Return the JSON schema of one option."""
-    option, schema = field.option, dict(_OPEN if field.option.by_format else schema_of(field.kind))
+    option, schema = (
+        field.option,
+        dict(_FIELD_VALUES if field.option.by_format else build_schema(field.kind)),
+    )
     if field.kind in (int, float):
-        schema |= _set(minimum=option.minimum, maximum=None if option.capped else option.maximum)
+        schema |= _without_none(
+            minimum=option.minimum, maximum=None if option.capped else option.maximum
+        )
     if field.kind is str:
-        schema |= _set(pattern=option.pattern and f"^(?:{option.pattern})$")
+        schema |= _without_none(pattern=option.pattern and f"^(?:{option.pattern})$")
         if field.required and not option.pattern:
             schema["minLength"] = 1
     if schema.get("type") == "array":
-        schema |= _set(maxItems=option.max_items)
+        schema |= _without_none(maxItems=option.max_items)
         if option.choices:
             schema["items"] = {"type": "string", "enum": [*option.choices]}
     elif option.choices:
         schema["enum"] = [*option.choices]
     if field.optional:
-        kinds = schema["type"]
-        schema["type"] = [*([kinds] if isinstance(kinds, str) else kinds), "null"]
+        json_types = schema["type"]
+        schema["type"] = [*([json_types] if isinstance(json_types, str) else json_types), "null"]
     default = field.default if option.http_default is None else option.http_default
     if not field.required and default is not None and isinstance(default, int | float):
         schema["default"] = default
@@ -146,7 +157,7 @@ def option_schema(field: OptionField) -> dict[str, Any]:
     return schema
 
 
-def _set(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -154,35 +165,35 @@ def response_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[st
     """Return the JSON schema of an operation's response, or None if it has none."""
     if operation.response_type is type(None):
         return None
-    schema = schema_of(operation.response_type)
+    schema = build_schema(operation.response_type)
     if route.member is None:
         return schema
     return {"type": "object", "required": [route.member], "properties": {route.member: schema}}
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
+def build_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a type, as `json_values.to_json` writes it."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return _nullable(schema_of(next(part for part in parts if part is not type(None))))
-    if origin in _PLAIN:
-        return _PLAIN[origin]
-    if origin in NAMED:
-        return {"$ref": f"#/components/schemas/{NAMED[origin]}"}
+        return _nullable(build_schema(next(part for part in parts if part is not type(None))))
+    if origin in _SCALARS:
+        return _SCALARS[origin]
+    if origin in NAMED_SCHEMAS:
+        return {"$ref": f"#/components/schemas/{NAMED_SCHEMAS[origin]}"}
     if isinstance(origin, type) and issubclass(origin, Enum):
         return {"type": "string", "enum": [value.value for value in origin]}
     if origin is PageLink:
-        rel = {"type": "array", "items": _PLAIN[str]}
-        properties = {"url": _PLAIN[str], "text": _PLAIN[str], "rel": rel}
+        rel = {"type": "array", "items": _SCALARS[str]}
+        properties = {"url": _SCALARS[str], "text": _SCALARS[str], "rel": rel}
         return {"type": "object", "required": ["url"], "properties": properties}
     if dataclasses.is_dataclass(origin):
-        return _schema_of_members(typing.cast("type", origin))
+        return _build_object_schema(typing.cast("type", origin))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": schema_of(parts[1])}
+        return {"type": "object", "additionalProperties": build_schema(parts[1])}
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return {"type": "array", "items": schema_of(parts[0])}
+        return {"type": "array", "items": build_schema(parts[0])}
     return {}
 
 
@@ -193,14 +204,14 @@ def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else dict(schema)
 
 
-def _schema_of_members(kind: type) -> dict[str, Any]:
+def _build_object_schema(kind: type) -> dict[str, Any]:
     """Return a dataclass's JSON schema, from its options or types."""
     fields = option_fields(kind)
     if any(field.option.text for field in fields):
         return object_schema(fields)
     hints = typing.get_type_hints(kind)
     properties = {
-        field.http: _OPEN if field.option.by_format else schema_of(hints[field.name])
+        field.http: _FIELD_VALUES if field.option.by_format else build_schema(hints[field.name])
         for field in fields
         if field.http
     }
@@ -209,8 +220,8 @@ def _schema_of_members(kind: type) -> dict[str, Any]:
 
 
 _TEXT: dict[str, Any] = {"type": "string"}
-_NUMBER: dict[str, Any] = {"type": "integer"}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_INTEGER: dict[str, Any] = {"type": "integer"}
+_TEXT_LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
 
 
 def _object(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
@@ -221,12 +232,12 @@ def _ref(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _list(items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items, **more}
+def _list(items: dict[str, Any], **keywords: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **keywords}
 
 
-def _optional(*kinds: str) -> dict[str, Any]:
-    return {"type": [*kinds, "null"]}
+def _optional(*json_types: str) -> dict[str, Any]:
+    return {"type": [*json_types, "null"]}
 
 
 _RECORD = {
@@ -265,7 +276,7 @@ _HEADERS = {
     "description": "Names and values as received, up to 16 KiB; cookies without their values.",
 }
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_DESCRIBED = {
+_FETCH_DESCRIPTIONS = {
     "url": "The URL that was requested, even if it is an alias.",
     "total_ms": "Includes redirects and waits for their slots; restarts after a redirect whose "
     "slot was more than a second away.",
@@ -273,7 +284,7 @@ _DESCRIBED = {
 _FETCH_RECORD = {
     name: {
         **(_optional(kind) if value.optional else {"type": kind}),
-        **({"description": _DESCRIBED[name]} if name in _DESCRIBED else {}),
+        **({"description": _FETCH_DESCRIPTIONS[name]} if name in _FETCH_DESCRIPTIONS else {}),
     }
     for name, value in SCALAR_FIELDS.items()
     for kind in [_JSON_TYPES[value.type]]
@@ -284,7 +295,7 @@ _FRESHNESS = {
         **_optional("number"),
         "description": "Seconds since a fetch last confirmed the page.",
     },
-    "stale_fields": _TEXTS,
+    "stale_fields": _TEXT_LIST,
     "fetching": {
         "type": "boolean",
         "description": "True if the URL is in flight; request it again later.",
@@ -292,19 +303,19 @@ _FRESHNESS = {
     "reason": {**_optional("string"), "description": "Why the URL is not fetched."},
 }
 _RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
-_URLS = _list(_TEXT, maxItems=1000)
+_URL_LIST = _list(_TEXT, maxItems=1000)
 
 SCHEMAS: dict[str, Any] = {
     "Problem": _object(
         "type title status detail",
         type=_TEXT,
         title=_TEXT,
-        status=_NUMBER,
+        status=_INTEGER,
         detail=_TEXT,
         code={
             **_TEXT,
             "description": "The error code, the same as over Thrift.",
-            "enum": [kind.code for kind in KINDS],
+            "enum": [kind.code for kind in ERROR_KINDS],
         },
         url={**_TEXT, "description": "The URL that was taken down, or that has the unique value."},
         property={**_TEXT, "description": "For `value_taken`: the unique property."},
@@ -317,15 +328,15 @@ SCHEMAS: dict[str, Any] = {
     "FullRecord": _object(
         _RECORD_NAMES,
         **_RECORD,
-        aliases=_TEXTS,
-        inlinks=_NUMBER,
+        aliases=_TEXT_LIST,
+        inlinks=_INTEGER,
         freshness=_ref("Freshness"),
         fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
     ),
     "Hop": _object(
         "url status target headers",
         url={**_TEXT, "description": "The URL that redirected."},
-        status=_NUMBER,
+        status=_INTEGER,
         target=_TEXT,
         latency_ms=_optional("number"),
         headers=_HEADERS,
@@ -340,21 +351,21 @@ SCHEMAS: dict[str, Any] = {
         "input status",
         input={**_TEXT, "description": "The URL as the client sent it."},
         status={
-            **_NUMBER,
+            **_INTEGER,
             "description": "200 with `record`; 400, 403, 404, 413 or 500 with `detail`.",
         },
         record=_ref("Record"),
         detail=_TEXT,
     ),
     "BatchResults": _object("results", results=_list(_ref("BatchResult"))),
-    "PastValue": _object("value at_ms", value={}, at_ms=_NUMBER),
+    "PastValue": _object("value at_ms", value={}, at_ms=_INTEGER),
     "Change": _object(
         "cursor kind url at_ms owners fields",
         cursor=_TEXT,
         kind={**_TEXT, "enum": list(get_args(ChangeKind))},
         url=_TEXT,
-        at_ms=_NUMBER,
-        owners=_TEXTS,
+        at_ms=_INTEGER,
+        owners=_TEXT_LIST,
         fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
         content_hash=_object("before now", before=_nullable(_TEXT), now=_nullable(_TEXT)),
         redirected_to=_TEXT,

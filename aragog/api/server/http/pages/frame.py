@@ -11,19 +11,22 @@ from html import escape
 from importlib.resources import files
 
 STYLE = files("aragog.api.server.http.pages").joinpath("style.css").read_text("utf-8")
-_PLACES = (("/", "Look up"), ("/docs", "API"), ("/openapi.json", "OpenAPI"))
+_NAVIGATION = (("/", "Look up"), ("/docs", "API"), ("/openapi.json", "OpenAPI"))
 
 
-def html_page(title: str, place: str, main: str) -> str:
+def html_page(title: str, current_path: str, main: str) -> str:
     """
     Return a complete page.
 
     Args:
         title: the window's title, as text.
-        place: the path of the entry to highlight in the navigation bar.
+        current_path: the path of the entry to highlight in the navigation bar.
         main: the content, as HTML.
     """
-    links = "".join(f'<a href="{path}"{_current(path, place)}>{name}</a>' for path, name in _PLACES)
+    links = "".join(
+        f'<a href="{path}"{_aria_current(path, current_path)}>{name}</a>'
+        for path, name in _NAVIGATION
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -45,5 +48,5 @@ def notice(text: str) -> str:
     return f'<p class="notice" role="status">{escape(text)}</p>'
 
 
-def _current(path: str, place: str) -> str:
-    return ' aria-current="page"' if path == place else ""
+def _aria_current(path: str, current_path: str) -> str:
+    return ' aria-current="page"' if path == current_path else ""

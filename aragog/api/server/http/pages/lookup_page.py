@@ -1,7 +1,7 @@
 """
 The page at `/`, which shows everything that is known about a URL.
 
-All text is untrusted, so every value is escaped, and links only lead to this page.
+All text is untrusted. So every value is escaped, and links only lead to this page again.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from aragog.api.operations.values import Explanation, ExplanationSection
 from aragog.api.server.http.pages.frame import html_page, notice, panel
 from aragog.urlstore.records import LinkRecord
 
-_CLASSES = {"title": "title", "price": "price", "text": ""}
+_LINE_CLASSES = {"title": "title", "price": "price", "text": ""}
 
 
 def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> str:
     """
-    Return the page, with the form and the parts below it.
+    Return the page, with the form and what follows it.
 
     Args:
         url: the URL to show in the form, or "".
         token: the token to show in the form, or "".
-        parts: the parts below the form, as HTML.
-        tokens: True if the form must ask for a token, which it sends in its body.
+        parts: what follows the form, as HTML.
+        tokens: True if the form must ask for a token. It sends the token in its body.
     """
     field = (
         '<p><label>Token <input type="password" name="token" autocomplete="off" '
@@ -49,10 +49,10 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """Return the path of a URL's page, which is the same for every form of the URL."""
-    place = f"/?url={quote(normalized, safe='')}"
+    """Return a link to the URL's page. It is the same for every form of the URL."""
+    path = f"/?url={quote(normalized, safe='')}"
     return (
-        f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
+        f'<p>Permanent address of this page: <a rel="bookmark" href="{path}">'
         f"{escape(shorten(normalized))}</a>"
     )
 
@@ -64,7 +64,7 @@ def card(pin: PinCard) -> str:
     # The viewer's browser loads the picture from the page's site, without a referrer.
     picture = f'<img src="{escape(pin.picture)}" alt="" loading="lazy">' if pin.picture else ""
     lines = "".join(
-        f'<p><span class="{_CLASSES[line.kind]}">{escape(line.text)}</span><br>'
+        f'<p><span class="{_LINE_CLASSES[line.kind]}">{escape(line.text)}</span><br>'
         f'<span class="note">{escape(line.note)}</span>'
         for line in pin.lines
     )
@@ -77,7 +77,7 @@ def explanation(explained: Explanation) -> str:
 
 
 def links(title: str, rows: Sequence[LinkRecord]) -> str:
-    """Return a list of links, each to the look-up page of its URL."""
+    """Return a list of links. Each leads to the page about its URL."""
     if not rows:
         return ""
     items = "".join(

@@ -12,7 +12,7 @@ import orjson
 from aragog.api.server.http.openapi.examples import EXAMPLES, Example
 from aragog.api.server.http.pages.frame import html_page
 
-_CODE = re.compile(r"`([^`]+)`")
+_CODE_SPAN = re.compile(r"`([^`]+)`")
 _ERRORS = "#/components/responses/"
 
 
@@ -35,9 +35,9 @@ def reference_page(document: Mapping[str, Any]) -> str:
     contents = _contents(groups)
     token = document["components"]["securitySchemes"]["bearer"]["description"]
     intro = (
-        f"<h1>HTTP API</h1><p>{_text(document['info']['description'])}"
+        f"<h1>HTTP API</h1><p>{_to_html(document['info']['description'])}"
         '<p>Also available as an <a href="/openapi.json">OpenAPI document</a>.'
-        f"<p>Authorization: <code>Bearer</code>. {_text(token)}"
+        f"<p>Authorization: <code>Bearer</code>. {_to_html(token)}"
     )
     parts = [
         f'<div class="panel">{intro}</div>',
@@ -80,7 +80,7 @@ def _slug(name: str) -> str:
 def _errors(document: Mapping[str, Any]) -> str:
     """Return the table of errors that operations link to."""
     rows = [
-        (f'<a id="error-{code}"></a>{code}', _text(problem["description"]))
+        (f'<a id="error-{code}"></a>{code}', _to_html(problem["description"]))
         for name, problem in document["components"]["responses"].items()
         for code in [name.removeprefix("Problem")]
     ]
@@ -94,8 +94,8 @@ def _errors(document: Mapping[str, Any]) -> str:
 
 def _group(tag: Mapping[str, str], entries: Sequence[_Entry], document: Mapping[str, Any]) -> str:
     head = f'<h2 id="{_slug(tag["name"])}">{escape(tag["name"])}</h2>'
-    shown = "".join(_operation(entry, document) for entry in entries)
-    return f"<section>{head}<p>{_text(tag['description'])}{shown}</section>"
+    articles = "".join(_operation(entry, document) for entry in entries)
+    return f"<section>{head}<p>{_to_html(tag['description'])}{articles}</section>"
 
 
 def _operation(entry: _Entry, document: Mapping[str, Any]) -> str:
@@ -105,7 +105,7 @@ def _operation(entry: _Entry, document: Mapping[str, Any]) -> str:
     return (
         f'<article class="panel" id="{entry.id}">'
         f'<h3><span class="method">{entry.method}</span> <code>{escape(entry.path)}</code></h3>'
-        f'<p>{_text(operation["summary"])} <span class="note">{needs}</span>'
+        f'<p>{_to_html(operation["summary"])} <span class="note">{needs}</span>'
         f"{_parameters(operation)}{_body(operation, document)}{_example(entry)}"
         f"{_responses(operation)}</article>"
     )
@@ -114,11 +114,11 @@ def _operation(entry: _Entry, document: Mapping[str, Any]) -> str:
 def _parameters(operation: Mapping[str, Any]) -> str:
     rows = [
         (
-            _name(each["name"], required=each.get("required", False)),
-            f"{each['in']}: {_kind(each['schema'])}",
-            _text(each["description"]),
+            _name_to_html(parameter["name"], required=parameter.get("required", False)),
+            f"{parameter['in']}: {_describe_type(parameter['schema'])}",
+            _to_html(parameter["description"]),
         )
-        for each in operation.get("parameters", ())
+        for parameter in operation.get("parameters", ())
     ]
     return _table(("Parameter", "Type", "Meaning"), rows)
 
@@ -130,9 +130,9 @@ def _body(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     schema = document["components"]["schemas"][reference.rpartition("/")[2]]
     rows = [
         (
-            _name(name, required=name in schema["required"]),
-            _kind(member),
-            _text(member.get("description", "")),
+            _name_to_html(name, required=name in schema["required"]),
+            _describe_type(member),
+            _to_html(member.get("description", "")),
         )
         for name, member in schema["properties"].items()
     ]
@@ -143,8 +143,8 @@ def _example(entry: _Entry) -> str:
     example = EXAMPLES.get(entry.id)
     if example is None:
         return ""
-    command = _block(example.command(entry.method, entry.path), f"Example of {entry.id}")
-    answer = _block(_example_code(example), f"Response to the example of {entry.id}")
+    command = _code_block(example.command(entry.method, entry.path), f"Example of {entry.id}")
+    answer = _code_block(_example_code(example), f"Response to the example of {entry.id}")
     return (
         f'<p class="note">Example; the response has status {example.status}:</p>{command}{answer}'
     )
@@ -156,8 +156,8 @@ def _example_code(example: Example) -> str:
     return orjson.dumps(example.answer, option=orjson.OPT_INDENT_2).decode()
 
 
-def _block(text: str, label: str) -> str:
-    """Return a block that can be scrolled, also with the keyboard, if it is wider than the page."""
+def _code_block(text: str, label: str) -> str:
+    """Return a block. If it is wider than the page, users can scroll it, also with the keyboard."""
     if not text:
         return ""
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text)}</pre>'
@@ -170,7 +170,7 @@ def _responses(operation: Mapping[str, Any]) -> str:
         if "$ref" in response:
             errors.append(f'<a href="#error-{status}">{status}</a>')
         else:
-            successes.append(f"{status}: {_text(response['description'])}")
+            successes.append(f"{status}: {_to_html(response['description'])}")
     return f'<p class="note">{" ".join(successes)} Errors: {", ".join(errors)}.</p>'
 
 
@@ -182,34 +182,38 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<table class="stacked"><thead><tr>{head}<tbody>{body}</table>'
 
 
-def _name(name: str, *, required: bool) -> str:
+def _name_to_html(name: str, *, required: bool) -> str:
     note = ' <span class="note">required</span>' if required else ""
     return f"<code>{escape(name)}</code>{note}"
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _describe_type(schema: Mapping[str, Any]) -> str:
     """Describe a value's type, bounds and default in words."""
-    kinds = schema.get("type", "any")
-    kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
-    text = " or ".join(kinds)
+    json_types = schema.get("type", "any")
+    json_types = (
+        [json_types]
+        if isinstance(json_types, str)
+        else [kind for kind in json_types if kind != "null"]
+    )
+    text = " or ".join(json_types)
     choices = schema.get("enum") or schema.get("items", {}).get("enum")
     if choices:
         text += ": " + ", ".join(f"<code>{escape(str(choice))}</code>" for choice in choices)
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if least is not None and most is not None:
-        text += f", {least:,} to {most:,}"
-    elif least is not None:
-        text += f", {least:,} or more"
+    minimum, maximum = schema.get("minimum"), schema.get("maximum")
+    if minimum is not None and maximum is not None:
+        text += f", {minimum:,} to {maximum:,}"
+    elif minimum is not None:
+        text += f", {minimum:,} or more"
     if (items := schema.get("maxItems")) is not None:
         text += f", up to {items:,}"
     default = schema.get("default")
-    return text if default is None else f"{text}; default {_default(default)}"
+    return text if default is None else f"{text}; default {_default_to_html(default)}"
 
 
-def _default(value: Any) -> str:
-    shown = ",".join(value) if isinstance(value, list) else orjson.dumps(value).decode()
-    return f"<code>{escape(shown)}</code>"
+def _default_to_html(value: Any) -> str:
+    value_text = ",".join(value) if isinstance(value, list) else orjson.dumps(value).decode()
+    return f"<code>{escape(value_text)}</code>"
 
 
-def _text(text: str) -> str:
-    return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))
+def _to_html(text: str) -> str:
+    return _CODE_SPAN.sub(r"<code>\1</code>", escape(text, quote=False))

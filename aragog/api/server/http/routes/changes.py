@@ -1,8 +1,8 @@
 """
 The change feed over HTTP (`GET /v1/changes`), by long polling or as server-sent events. A reader
-sends the last response's cursor with its next request. With `Accept: text/event-stream`, each
-event's id is its cursor, which clients send automatically when they reconnect (Last-Event-ID). A
-waiting reader occupies a thread only while it polls the feed, every half second.
+sends the last response's cursor with its next request. With `Accept: text/event-stream`, the ids of
+events are cursors, and clients send the last one automatically when they reconnect (Last-Event-ID).
+A waiting reader occupies a thread only while it polls the feed, every half second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from aragog.api.json_values import from_query, refuse_unknown, to_json
+from aragog.api.json_values import check_known_names, from_query, to_json
 from aragog.api.operations.change_feed import NOW, POLL_S, ChangesRequest, changes, read_changes
 from aragog.api.operations.options import option_fields, validate_options
 from aragog.api.problems import Overloaded, unavailable
@@ -30,7 +30,7 @@ from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 
 _PARAMETERS = frozenset(field.http for field in option_fields(ChangesRequest))
-_EVENTS, _HEADERS = "text/event-stream", {"Cache-Control": "no-store"}
+_EVENT_STREAM_TYPE, _HEADERS = "text/event-stream", {"Cache-Control": "no-store"}
 HEARTBEAT_S = 15.0
 
 
@@ -67,8 +67,8 @@ class ChangesApi:
         if self._readers >= self._max_readers:
             raise unavailable("too many readers of the change feed")
         # Count the reader before any await, so that simultaneous readers are all counted.
-        with ExitStack() as reading:
-            reading.enter_context(self._count_reader())
+        with ExitStack() as reader_count:
+            reader_count.enter_context(self._count_reader())
             if "text/event-stream" not in request.headers.get("accept", ""):
                 page = await self._operations.run(changes, query, request)
                 return json_response(to_json(page, self._calls.store.formats))
@@ -76,8 +76,8 @@ class ChangesApi:
             await request.scope["aragog.body"].skip()
             await self._page(query, query.cursor)
             if request.method == "HEAD":  # a stream would not end, and the connection is kept open
-                return Response(None, headers=_HEADERS, media_type=_EVENTS)
-            return _Stream(self._events(query), reading.pop_all())
+                return Response(None, headers=_HEADERS, media_type=_EVENT_STREAM_TYPE)
+            return _EventStream(self._events(query), reader_count.pop_all())
 
     @contextmanager
     def _count_reader(self) -> Iterator[None]:
@@ -95,7 +95,7 @@ class ChangesApi:
                 page = await self._page(query, cursor)
                 idle_s = 0.0 if page.items else idle_s + POLL_S
                 if page.items:
-                    yield b"".join(_event(change, read) for change in page.items)
+                    yield b"".join(_encode_event(change, read) for change in page.items)
                 elif idle_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
                     idle_s = 0.0
                     yield b": still here\n\n"
@@ -109,27 +109,27 @@ class ChangesApi:
         return await self._calls.feed(read_changes, query, cursor)
 
 
-class _Stream(StreamingResponse):
-    """An event stream that closes `reading` at its end, even if it never began."""
+class _EventStream(StreamingResponse):
+    """An event stream that closes `reader_count` at its end, even if the stream never started."""
 
-    def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
-        super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
-        self._count_reader = reading
+    def __init__(self, events: AsyncGenerator[bytes, None], reader_count: ExitStack) -> None:
+        super().__init__(events, headers=_HEADERS, media_type=_EVENT_STREAM_TYPE)
+        self._reader_count = reader_count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._count_reader:
+        with self._reader_count:
             await super().__call__(scope, receive, send)
 
 
 def _changes_request(request: Request) -> ChangesRequest:
     parameters = Query(request).values()
-    refuse_unknown(parameters, _PARAMETERS, "unknown query parameter")
+    check_known_names(parameters, _PARAMETERS, "unknown query parameter")
     query: ChangesRequest = validate_options(from_query(ChangesRequest, parameters))
-    last = request.headers.get("last-event-id")
-    return replace(query, cursor=last) if last else query
+    last_event_id = request.headers.get("last-event-id")
+    return replace(query, cursor=last_event_id) if last_event_id else query
 
 
-def _event(change: Change, read: Reader) -> bytes:
+def _encode_event(change: Change, read: Reader) -> bytes:
     body = orjson.dumps(change_to_json(change, read))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         change.cursor.encode(),

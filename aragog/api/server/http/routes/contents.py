@@ -12,7 +12,7 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import current_tag
 
-# The browser sees fetched HTML as coming from this server's origin, so it must not run it.
+# To a browser, fetched HTML has this server's origin, so the browser must not run its scripts.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -22,23 +22,23 @@ _SINGLE_RANGE = re.compile(
     r"(?:([0-9]{1,18})[ \t]*-(?:[ \t]*([0-9]{1,18}))?|-[ \t]*([0-9]{1,18}))[ \t,]*",
     re.ASCII | re.IGNORECASE,
 )
-"""Allows blanks between parts, and empty list elements (RFC 9110, 5.6.1.2)."""
+"""Allows spaces between parts, and empty list elements (RFC 9110, 5.6.1.2)."""
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
-    """Return the body as fetched, or the requested range of it."""
+    """Return the content, or the requested range of it."""
     tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
-    held_tag = current_tag(request, tag)
+    matching_tag = current_tag(request, tag)
     # RFC 9110, 13.2.2 and 14.2: ranges only apply to GET, and 304 takes precedence.
-    may_be_range = request.method == "GET" and held_tag is None
+    may_be_range = request.method == "GET" and matching_tag is None
     range_applies = may_be_range and request.headers.get("if-range", tag) == tag
     part = byte_range(request.headers.get("range") if range_applies else None, len(content.body))
-    kind = content.meta.get("content_type") or "application/octet-stream"
-    content_type = "".join(c for c in kind if c.isprintable() and c.isascii())
+    stored_type = content.meta.get("content_type") or "application/octet-stream"
+    content_type = "".join(c for c in stored_type if c.isprintable() and c.isascii())
     headers = {**_SANDBOX, "Content-Type": content_type, "Accept-Ranges": "bytes", "ETag": tag}
     headers |= {"Cache-Control": "private, no-cache", "Content-Location": content.url}
-    if held_tag is not None:
-        return Response(b"", 304, headers | {"ETag": held_tag})
+    if matching_tag is not None:
+        return Response(b"", 304, headers | {"ETag": matching_tag})
     if part is None:
         return Response(content.body, 200, headers)
     begin, end = part
@@ -50,8 +50,8 @@ def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
     Return the start and end (exclusive) of the requested range in a body of `length` bytes.
 
-    Returns None if the complete body must be sent: without a header, or if it is invalid, uses
-    another unit, or has several ranges.
+    Returns None if the complete body must be sent, because there is no header, or it is invalid,
+    uses another unit, or has several ranges.
 
     Raises:
         Problem: 416, the range starts after the end of the body.

@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from aragog.api.operations.crawls import crawl_of_token
+from aragog.api.operations.crawls import get_token_crawl
 from aragog.api.operations.fetching import FetchRequest
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.pin_card import pin_card
 from aragog.api.operations.scopes import READ, WRITE, Token
-from aragog.api.problems import Overloaded, Problem, problem_of
+from aragog.api.problems import Overloaded, Problem, to_problem
 from aragog.api.server.http.calls import StoreCalls
 from aragog.api.server.http.pages.frame import notice
 from aragog.api.server.http.pages.lookup_page import address, card, explanation, links, lookup_page
@@ -61,7 +61,7 @@ class Lookup:
     async def get(self, request: Request) -> Response:
         """Respond to `GET /` with the form and, if `url` is given, the URL's stored data."""
         form = {"url": Query(request).get("url") or ""}
-        return await self._answer(request, form, refresh=False)
+        return await self._respond(request, form, refresh=False)
 
     async def post(self, request: Request) -> Response:
         """Respond to `POST /`, which looks up a URL with a token, or fetches it now."""
@@ -71,21 +71,21 @@ class Lookup:
             form = dict(parse_qsl(body, errors="strict", max_num_fields=8))
         except ValueError as error:
             raise Problem(400, f"the form cannot be read: {error}") from error
-        return await self._answer(request, form, refresh="refresh" in form)
+        return await self._respond(request, form, refresh="refresh" in form)
 
-    async def _answer(self, request: Request, form: dict[str, str], *, refresh: bool) -> Response:
+    async def _respond(self, request: Request, form: dict[str, str], *, refresh: bool) -> Response:
         url, token = form.get("url", "").strip(), form.get("token", "").strip()
         parts: list[str] = []
         status = 200
         if url:
             header = f"Bearer {token}" if token else request.headers.get("authorization")
             try:
-                token_record = self._tokens.check(header, WRITE if refresh else READ)
+                known_token = self._tokens.check(header, WRITE if refresh else READ)
                 if refresh:
-                    parts.append(await self._refresh(url, token_record))
+                    parts.append(await self._refresh(url, known_token))
                 parts += await self._parts(url)
             except (*ALL, Problem, TimeoutError, Overloaded) as error:
-                problem = problem_of(error)
+                problem = to_problem(error)
                 status = problem.status
                 parts.append(notice(problem.detail))
         page = lookup_page(url, token, parts, tokens=self._tokens.required)
@@ -100,7 +100,7 @@ class Lookup:
             max_wait_ms=REFRESH_WAIT_MS,
             max_age_s=0,
             fields=(),
-            crawl=partial(crawl_of_token, token, self._services.crawls),
+            crawl=partial(get_token_crawl, token, self._services.crawls),
         )
         response = await fetching.fetch_now_async(fetch, self._calls.fetching)
         if response.fetching:

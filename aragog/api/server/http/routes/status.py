@@ -1,4 +1,4 @@
-"""Routes about the server: index, documents, liveness, readiness and metrics."""
+"""Routes that describe the server: index, documents, liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Status:
         )
 
     async def docs(self, _request: Request) -> Response:
-        return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
+        return HTMLResponse(_render_docs(), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
         return Response(_OPENAPI, media_type="application/json")
@@ -89,7 +89,7 @@ def _probe(store: UrlStore) -> None:
 
 
 @cache
-def _docs() -> str:
+def _render_docs() -> str:
     return reference_page(DOCUMENT)
 
 
@@ -98,7 +98,7 @@ class PublishedRoutes:
     Returns the published documents about the crawler, without a token.
 
     Args:
-        publication: has the files.
+        publication: the published files.
     """
 
     def __init__(self, publication: Publication) -> None:
@@ -112,7 +112,7 @@ class PublishedRoutes:
             raise Problem(404, "this file is not published")
         headers = dict(file.headers)
         headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
-        if (held_tag := current_tag(request, headers["ETag"])) is not None:
-            unchanged = {"ETag": held_tag, "Cache-Control": headers["Cache-Control"]}
+        if (matching_tag := current_tag(request, headers["ETag"])) is not None:
+            unchanged = {"ETag": matching_tag, "Cache-Control": headers["Cache-Control"]}
             return Response(None, 304, unchanged)
         return Response(file.body, headers=headers)
