@@ -32,7 +32,7 @@ class PoliteRequest(requests.PreparedRequest):
         acquire_permit: called right before the request is written.
         release_permit: called right after the request was written.
         method: GET, HEAD or POST.
-        route: the egress routes to use; None for the default.
+        routes: the egress routes to use; None for the default.
         crawl: the crawl's name, for proxy sessions.
         signature_request: the signature requested by the server.
     """
@@ -47,7 +47,7 @@ class PoliteRequest(requests.PreparedRequest):
         release_permit: Callable[[], None] = _do_nothing,
         method: str = "GET",
         body: bytes = b"",
-        route: RouteList | None = None,
+        routes: RouteList | None = None,
         crawl: str = "",
         signature_request: SignatureRequest | None = None,
     ) -> None:
@@ -59,7 +59,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.deadline = deadline
         self.acquire_permit = acquire_permit
         self.release_permit = release_permit
-        self.route = route
+        self.routes = routes
         self.crawl = crawl
         self.signature_request = signature_request
         self.way: str | None = None
@@ -68,7 +68,7 @@ class PoliteRequest(requests.PreparedRequest):
 
 class Target:
     """
-    The parts of a URL for a connection and a request line.
+    The parts of a URL that a connection and a request line need.
 
     Args:
         url: absolute and well-formed, as returned by `urlspelling.normalize` and requests.
@@ -85,9 +85,9 @@ class Target:
         self.host_header = rest[:end].rpartition("@")[2]
         path = rest[end:]
         self.path = path if path.startswith("/") else f"/{path}"
-        default = 443 if self.scheme == "https" else 80
+        default_port = 443 if self.scheme == "https" else 80
         self.host, port = split_port(self.host_header)
-        self.port = int(port) if port else default
+        self.port = int(port) if port else default_port
         self.authority = f"{self.host}:{self.port}"
 
 

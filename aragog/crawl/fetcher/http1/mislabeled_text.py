@@ -31,13 +31,13 @@ class MislabeledTextDecoder:
     each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text or
     is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
 
-    If binary bytes follow in a body classified as text, the data is damaged, and an error is
-    raised.
+    If a body classified as text later contains binary bytes, the data is damaged:
+    `UnsupportedContent`.
     """
 
-    def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
+    def __init__(self, decoder: Coding, empty_body: bytes = b"") -> None:
         self._decoder = decoder
-        self._empty = empty
+        self._encoded_empty_body = empty_body
         """An empty body's encoded form, if it looks like text."""
         self._prefix = b""
         """Bytes received before the body was classified."""
@@ -60,7 +60,7 @@ class MislabeledTextDecoder:
 
     def end(self, free_bytes: int, *, complete: bool) -> bytes:
         data, self._prefix = self._prefix, b""
-        if not data or data == self._empty:
+        if not data or data == self._encoded_empty_body:
             return b""
         if _is_utf8(data) and (complete or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
