@@ -20,6 +20,7 @@ class Mark(IntEnum):
     """Not marked: the crawl has reached its maximum number of URLs."""
     MAX_PER_HOST = 4
     UNCLEAR = 5
+    """Another producer may be sending the URL."""
     OVER_QUOTA = 6
     """Not marked: the quota of the crawl's token is used up."""
 

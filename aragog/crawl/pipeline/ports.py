@@ -81,10 +81,10 @@ class Walks(Protocol):
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """Return the files that were not recorded yet, without duplicates, in order."""
 
-    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+    def record_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         """Record files that were enqueued."""
 
-    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+    def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """Record that a file was read. Returns the walk's size before the file's URLs are added."""
 
 

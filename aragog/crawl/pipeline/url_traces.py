@@ -29,7 +29,7 @@ from aragog.fetch_record.outcome import Outcome
 from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
-MAX_IN_CALLERS_TRACE = 25
+MAX_URLS_IN_CALLERS_TRACE = 25
 """Maximum number of a call's URLs that join its trace. A larger trace would be unreadable."""
 MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
@@ -63,7 +63,7 @@ class CallSpans:
         self._rng = rng
         self._link = found_on
         self._caller = caller or (tracer.active() if tracer and not found_on else "")
-        self._remaining_count = MAX_IN_CALLERS_TRACE
+        self._remaining_count = MAX_URLS_IN_CALLERS_TRACE
         self._spans: dict[str, Span] = {}
 
     @contextmanager
@@ -129,9 +129,9 @@ class StageSpans:
         self._started_ns = time.time_ns()
         for job in jobs:
             if job.traceparent and job.traceparent not in self._spans:
-                self._begin(tracer, stage, job, len(jobs))
+                self._start_span(tracer, stage, job, len(jobs))
 
-    def _begin(self, tracer: Tracer, stage: str, job: UrlJob, urls: int) -> None:
+    def _start_span(self, tracer: Tracer, stage: str, job: UrlJob, urls: int) -> None:
         if not is_sampled(job.traceparent):
             return
         if job.left_at_ms is not None:
@@ -172,7 +172,7 @@ class StageSpans:
         return log_ids(span.traceparent if span else job.traceparent)
 
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
-        """Attributes that are None are left out."""
+        """Add an event to a URL's span. Attributes that are None are left out."""
         if span := self.span_for(job):
             present_attributes = {
                 f"aragog.{key}": v for key, v in attributes.items() if v is not None
@@ -180,7 +180,7 @@ class StageSpans:
             span.event(name, present_attributes)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
-        """Attributes that are None are left out."""
+        """Set attributes of a URL's span. Attributes that are None are left out."""
         if span := self.span_for(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
@@ -218,7 +218,7 @@ class StageSpans:
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add spans for the wait for its slot and for each request."""
-        spans, ended_ns = requests.ended(), time.time_ns()
+        spans, ended_ns = requests.end(), time.time_ns()
         if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
             self._record_span(job, "wait for slot", self._started_ns, spans[0].started_ns)
         statuses: list[int | None] = []
@@ -244,8 +244,8 @@ class StageSpans:
         attributes = exchange_attributes(url, outcome.status, outcome)
         span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, started_ns)
         if span is not None:
-            took_ns = int((outcome.total_ms or 0) * NS_PER_MS)
-            span.end(at_ns=started_ns + took_ns)
+            duration_ns = int((outcome.total_ms or 0) * NS_PER_MS)
+            span.end(at_ns=started_ns + duration_ns)
 
     def _record_span(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
         span = self._child_span(job, name, SpanPart.INTERNAL, {}, started_ns)
@@ -347,12 +347,12 @@ class UrlTraces:
 OFF = UrlTraces()
 
 
-def record_wait(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
+def record_wait(tracer: Tracer, job: UrlJob, name: str, ended_ns: int) -> None:
     """Add a span that began when the job left a stage. Inaccurate if the clocks differ."""
-    started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
+    started_ns = min((job.left_at_ms or 0) * NS_PER_MS, ended_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:
-        span.end(at_ns=until_ns)
+        span.end(at_ns=ended_ns)
 
 
 def _error_text(error: BaseException) -> str:
