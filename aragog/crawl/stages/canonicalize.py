@@ -22,10 +22,10 @@ from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged, page_scope
-from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, filter_wanted
 from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
+from aragog.crawl.stages.not_modified import ConfirmedPages, ConfirmedResults
 from aragog.crawl.stages.page_analysis import (
     candidates,
     decide_canonical,
@@ -54,7 +54,7 @@ from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 
-KEEPS_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+OUTCOMES_KEEPING_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 """These outcomes leave a stored page unchanged."""
 
 
@@ -94,7 +94,7 @@ class CanonicalizeStage:
             log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
                 # Keep the mark in case the messages are not sent.
-                return outgoing + _one_message_per_page(batch)
+                return outgoing + _split_into_single_pages(batch)
         try:
             give_up = runs_lost >= MAX_RUNS_LOST
             return outgoing + self._canonicalize(batch, tokens, spans, give_up=give_up)
@@ -103,9 +103,11 @@ class CanonicalizeStage:
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
         """Drop the URLs that no crawl wants anymore, and delete their bodies."""
-        wanted = still_wanted(batch.results, self.checks)
-        kept = {result.job.url for result in wanted}
-        self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
+        wanted = filter_wanted(batch.results, self.checks)
+        wanted_urls = {result.job.url for result in wanted}
+        self.spool.free(
+            [r.token for r in batch.results if r.token and r.job.url not in wanted_urls]
+        )
         return ResultBatch(tuple(wanted))
 
     def _canonicalize(
@@ -127,7 +129,7 @@ class CanonicalizeStage:
             self.settings.extract,
             self.settings.preferences.drafts,
             spans,
-            self.discovery.watched(present),
+            self.discovery.find_watched(present),
             self.settings.fetch.content_types,
             self.store.bodies,
         )
@@ -140,7 +142,7 @@ class CanonicalizeStage:
             r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
         )
         updates = self._build_updates(confirmed, readings, spans)
-        self.discovery.links(
+        self.discovery.follow_links(
             [
                 (result, readings.analyses[result.job.url])
                 for result in present
@@ -149,7 +151,7 @@ class CanonicalizeStage:
             [r for r in present if r.job.url not in readings.analyses and not r.job.sitemap],
         )
         self._follow_stored(present)
-        outgoing = [self._to_store(present, updates)] if updates else []
+        outgoing = [self._make_store_message(present, updates)] if updates else []
         refetches = self.returning_jobs.refetch([result.job for result in expired])
         return outgoing + excluded_messages + refetches
 
@@ -164,15 +166,15 @@ class CanonicalizeStage:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        for_next_crawls = page_scope.end(jobs, rules, endings)
+        next_jobs = page_scope.end(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
-        ended = finished_messages(jobs, page_scope.results(rules))
-        return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
+        replies = finished_messages(jobs, page_scope.results(rules))
+        return replies + self.returning_jobs.delayed((job, 0) for job in next_jobs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the stored links of pages whose fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
-        unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
+        unchanged = [r.job for r in results if r.fetch.outcome in OUTCOMES_KEEPING_PAGE]
         jobs = [job for job in unchanged if job.depth > 0 or has_lists]
         if not jobs:
             return
@@ -183,22 +185,22 @@ class CanonicalizeStage:
             records.extend(zip(part, stored, strict=True))
 
         damaged.isolate(jobs, read)
-        self.discovery.stored(records, looked_at=True)
+        self.discovery.follow_stored(records, was_just_fetched=True)
 
     def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
         Drop URLs that were taken down since their fetch, and delete their bodies. Also returns the
         results for callers waiting for those URLs.
         """
-        urls_of_results = [
+        result_urls = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
             for r in batch.results
         ]
-        refused = self.store.takedowns.refused(set().union(*urls_of_results))
+        refused = self.store.takedowns.refused(set().union(*result_urls))
         if not refused:
             return batch, []
         taken_down = [
-            r for r, urls in zip(batch.results, urls_of_results, strict=True) if urls & refused
+            r for r, urls in zip(batch.results, result_urls, strict=True) if urls & refused
         ]
         self.spool.free([result.token for result in taken_down if result.token])
         self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
@@ -207,12 +209,12 @@ class CanonicalizeStage:
         remaining = tuple(r for r in batch.results if r not in taken_down)
         return replace(batch, results=remaining), replies
 
-    def _apply_confirmations(self, results: Sequence[FetchResult]) -> Confirmed:
+    def _apply_confirmations(self, results: Sequence[FetchResult]) -> ConfirmedResults:
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).apply(results)
 
     def _build_updates(
-        self, confirmed: Confirmed, readings: Readings, spans: StageSpans
+        self, confirmed: ConfirmedResults, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
         declared = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
@@ -222,10 +224,12 @@ class CanonicalizeStage:
             url = result.job.url
             analysis, confirmation = analyses.get(url), confirmed.responses.get(url)
             if analysis is None:
-                failed = _with_failure(result, readings.problems)
+                failed_result = _with_failure(result, readings.problems)
                 headers = confirmed.headers.get(url)
                 source = readings.sources.get(url) if result.job.sitemap else None
-                updates.append(failure_write(failed, self.settings, headers=headers, source=source))
+                updates.append(
+                    failure_write(failed_result, self.settings, headers=headers, source=source)
+                )
             elif reason := reservation_reason(result, analysis, self.settings.preferences):
                 updates.append(reserved_write(result, analysis, reason, self.settings))
             else:
@@ -249,7 +253,7 @@ class CanonicalizeStage:
         damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
 
-    def _to_store(
+    def _make_store_message(
         self, results: Sequence[FetchResult], updates: Sequence[PageUpdate]
     ) -> OutgoingMessage:
         (token,) = self.spool.put_many([to_blob(updates)])
@@ -265,7 +269,7 @@ def _describe(batch: ResultBatch) -> str:
     return f"{first} and {len(others)} other pages" if others else first
 
 
-def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
+def _split_into_single_pages(batch: ResultBatch) -> list[OutgoingMessage]:
     single_pages = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [

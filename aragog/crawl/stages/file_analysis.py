@@ -24,7 +24,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
     return result.job.file and not is_page
 
 
-def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
+def analyze_file(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
     """Return the uses that a file's headers allow, and how long it may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, DueLine, Lines, is_without_slots
 from aragog.crawl.politeness.open_hosts import SentUrls
 
@@ -35,7 +35,7 @@ def share_costs(
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
     cost_factors: dict[int, float] = {}
     for share in shares:
-        record = crawls.record_of(share)
+        record = crawls.get_record(share)
         by_token[record.token][share] = record.weight
         if record.rate and interval_s:
             cost_factors[share] = max(1.0, 1 / (record.rate * interval_s))
@@ -45,12 +45,12 @@ def share_costs(
             round(
                 USUAL_COST
                 * cost_factors.get(share, 1.0)
-                * sum(weights_of_token.values())
+                * sum(token_weights.values())
                 / (weight * weights.get(token, 1.0))
             ),
         )
-        for token, weights_of_token in by_token.items()
-        for share, weight in weights_of_token.items()
+        for token, token_weights in by_token.items()
+        for share, weight in token_weights.items()
     }
 
 
@@ -102,8 +102,8 @@ class LineShares:
         """Lines with at least one closed share."""
         self.all_closed: set[str] = set()
         """Lines whose shares are all closed."""
-        bounds = open_host_limits(crawls)
-        for crawl, max_open in bounds.items():
+        limits = open_host_limits(crawls)
+        for crawl, max_open in limits.items():
             self._open_hosts(crawl, max_open, due)
 
     def _open_hosts(self, crawl: int, max_open: int, due: Mapping[str, DueLine]) -> None:

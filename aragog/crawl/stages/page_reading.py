@@ -18,7 +18,7 @@ from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
-from aragog.crawl.stages.file_analysis import file_analysis, is_file
+from aragog.crawl.stages.file_analysis import analyze_file, is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis, read_page, text_fields
 from aragog.crawl.stages.page_limits import PageTooExpensive, limited
 from aragog.errors import TRANSIENT
@@ -145,7 +145,7 @@ class PageReader:
         if result.fetch.truncated:
             readings.problems[result.job.url] = f"the file is truncated: {result.fetch.reason}"
             return
-        analysis = file_analysis(result, agent=self.agent, drafts=self.drafts)
+        analysis = analyze_file(result, agent=self.agent, drafts=self.drafts)
         readings.analyses[result.job.url] = analysis
 
     def _count(self, readings: Readings) -> None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.gate import Gate, Later
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.politeness.limiter import Limiter
-from aragog.crawl.politeness.permits import NO_PERMIT_US
+from aragog.crawl.politeness.permits import MAX_UNENFORCED_INTERVAL_US
 from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.rendering.models import Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
@@ -47,7 +47,12 @@ class ResourceFetcher(Protocol):
     """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`), without credentials."""
 
     def fetch(
-        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressContext = ANY
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        headers: Mapping[str, str],
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -96,15 +101,19 @@ class ResourceGate(PoliteGate):
 
 def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
     """Return a slot within `left_ms`, ahead of the domain's backlog if necessary, or None."""
-    within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
-    slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
+    max_wait_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
+    slot = limiter.reserve([replace(request, max_wait_ms=max_wait_ms)])[0]
     if isinstance(slot, Slot):
         return slot
     if limiter.is_closed(request.key):
         return None
     early_slot = limiter.slot_ahead(request)
-    # Domains with an interval of at most `NO_PERMIT_US` have slots but no permits.
-    return early_slot if NO_PERMIT_US < early_slot.interval_us <= left_ms * 1000 else None
+    # Domains with an interval of at most `MAX_UNENFORCED_INTERVAL_US` have slots but no permits.
+    return (
+        early_slot
+        if MAX_UNENFORCED_INTERVAL_US < early_slot.interval_us <= left_ms * 1000
+        else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +138,9 @@ class PageResources:
             url = normalize(request.url)
         except InvalidUrl as error:
             return error.reason
-        other_form = other_spelling(request.url, url)
+        other_form = original_form_for_robots(request.url, url)
         job = UrlJob(url=url, given=other_form, purposes=request.purposes, crawl=request.crawl)
-        slot_request = self._slot_request_or_reason(job, request.until_s)
+        slot_request = self._slot_request_or_reason(job, request.deadline_s)
         if isinstance(slot_request, str):
             return slot_request
         return self._fetch_in_slot(job, slot_request, request)
@@ -159,7 +168,7 @@ class PageResources:
         self, job: UrlJob, slot_request: SlotRequest, request: ResourceRequest
     ) -> Resource | str:
         def left_ms() -> float:
-            return (request.until_s - self.clock.monotonic_s()) * 1000
+            return (request.deadline_s - self.clock.monotonic_s()) * 1000
 
         slot = near_slot(self.access.limiter, slot_request, left_ms())
         if slot is None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from aragog.crawl.fetcher.headers import fresh_s, http_date_ms
+from aragog.crawl.fetcher.headers import freshness_s, http_date_ms
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.file_analysis import is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis
@@ -302,7 +302,7 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
         fetched_at_ms=fetch.fetched_at_ms,
         page_type=page_type,
         body_hash=result.body_hash,
-        fresh_s=fresh_s(headers, fetch.fetched_at_ms),
+        fresh_s=freshness_s(headers, fetch.fetched_at_ms),
         modified_at_ms=http_date_ms(headers.get("last-modified")),
         not_before_ms=expiry_ms,
     )

@@ -106,7 +106,7 @@ class RefreshStage:
 
     def run(self) -> Tick:
         """Enqueue due URLs. Does nothing if another beat process has just done so."""
-        self.counters.note_tick()
+        self.counters.record_tick()
         now_ms = self.clock.now_ms()
         elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _MIN_TICK_SHARE)
         if elapsed_s is None:

@@ -179,7 +179,7 @@ class _LineCheck:
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
         """How long URLs in the lines of origins and paused crawls must still wait, in ms; 0 if they
         may leave."""
-        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
+        self.max_wait_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
         self.takes_left = MAX_TAKEN_WITHOUT_SLOTS
@@ -267,7 +267,7 @@ class _LineCheck:
             self.stage.ended_lines.clear()
             return [(e, job) for (e, _), job in zip(jobs, wanted.jobs, strict=True)]
         if wanted.paused:
-            WaitingLine(self.stage.lines, 0).park(wanted.in_line())
+            WaitingLine(self.stage.lines, 0).park(wanted.line_entries())
         continuing = {job.url: job for job in wanted.jobs}
         remaining = [(entry, continuing[job.url]) for entry, job in jobs if job.url in continuing]
         self._update_ended_lines(jobs, remaining)
@@ -294,7 +294,7 @@ class _LineCheck:
         return SlotRequest(
             self.stage.limiter.key_for(job.next_url),
             entry.crawl_delay_s,
-            within_ms=self.within_ms,
+            max_wait_ms=self.max_wait_ms,
             urgent=job.priority <= URGENT,
             for_other_process=True,
         )
@@ -334,7 +334,7 @@ class _LineCheck:
                 delays_ms[key] = 0 if is_without_slots(key) else STOPPED_CHECK_MS
                 self.has_more |= self.takes_left <= 0
             elif key in free_at_ms:
-                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
+                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.max_wait_ms
                 delays_ms[key] = max(MIN_CHECK_INTERVAL_MS, wait_ms)
             elif key in self.shares.closed and self.taken[key] < self.take_counts[key]:
                 delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened

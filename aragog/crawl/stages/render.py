@@ -28,11 +28,11 @@ from aragog.crawl.rendering.models import (
     FetchResource,
     NotRendered,
     PlainPage,
-    Rendered,
+    RenderedPage,
     Resource,
     ResourceRequest,
 )
-from aragog.crawl.stages.crawl_checks import CrawlChecks, still_wanted
+from aragog.crawl.stages.crawl_checks import CrawlChecks, filter_wanted
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.observability.logs import log_url
@@ -46,7 +46,7 @@ LOST = "each process that rendered the page died"
 class PageRenderer(Protocol):
     """Renders pages (`aragog.crawl.rendering.renderer.Renderer`)."""
 
-    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+    def render(self, document: PlainPage, fetch: FetchResource) -> RenderedPage | NotRendered:
         """
         Return the rendered page. Blocks for at most `rendering.deadline_s` plus a few
         seconds.
@@ -87,7 +87,7 @@ class RenderStage:
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         counts: Counter[str] = Counter()
         results, expired = [], []
-        for result in still_wanted(batch.results, self.checks):
+        for result in filter_wanted(batch.results, self.checks):
             blob = self._read_body(result)
             if blob is None and result.token:
                 expired.append(result)
@@ -157,7 +157,7 @@ class RenderStage:
 
     def _outcome(
         self, result: FetchResult, blob: bytes, spans: StageSpans
-    ) -> Rendered | NotRendered:
+    ) -> RenderedPage | NotRendered:
         tokens = [result.token or ""]
         runs_lost = self.marks.begin(tokens)
         try:

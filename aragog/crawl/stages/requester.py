@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -92,7 +92,7 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""

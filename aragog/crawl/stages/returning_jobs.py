@@ -16,8 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import without_fetch
-from aragog.crawl.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
+from aragog.crawl.pipeline.fetch_results import result_without_fetch
+from aragog.crawl.pipeline.messages import (
+    VERSION,
+    FetchBatch,
+    ResultBatch,
+    UrlJob,
+    split_into_batches,
+)
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.fetch_record.outcome import OutcomeKind
@@ -87,13 +93,15 @@ class ReturningJobs:
         self.counters.add({counters.RETRIED: len(retried), **lost})
         outgoing = [
             OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
-            for batch in into_batches(retried, self.settings.batch_size)
+            for batch in split_into_batches(retried, self.settings.batch_size)
         ]
         return [*outgoing, self._lost(exhausted)] if exhausted else outgoing
 
     def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
         now_ms = self.clock.now_ms()
-        results = tuple(without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs)
+        results = tuple(
+            result_without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs
+        )
         priority = most_urgent(jobs)
         return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
 

@@ -93,7 +93,7 @@ class JobSelection:
         excluded = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
         if self.discovery:  # first, because a run only waits for links listed when the page ends
-            self.discovery.stored([(job, records.get(job.url)) for job in done])
+            self.discovery.follow_stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
         replies += finished_messages(
@@ -166,7 +166,7 @@ class JobSelection:
             urls = [job.url for job in part]
             records.update(zip(urls, self.store.get_many(urls, fields=fields), strict=True))
 
-        fields = [page_scope.LANGUAGE] if page_scope.is_about_pages(jobs, self.checks) else []
+        fields = [page_scope.LANGUAGE] if page_scope.has_page_rules(jobs, self.checks) else []
 
         return records, damaged.isolate(jobs, read)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
@@ -24,7 +24,7 @@ from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, covers_any
+from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, includes_ai_use
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
@@ -60,7 +60,7 @@ class RobotsFetcher(Protocol):
         gate: Gate,
         etag: str | None = None,
         last_modified: str | None = None,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -83,7 +83,7 @@ class RobotsStage:
     counters: CounterSink
     clock: Clock
     settings: Settings
-    forbidden: ForbiddenUrls
+    find_forbidden: ForbiddenUrls
     line: RulesLine
     traces: UrlTraces = OFF
     second_opinion: SecondOpinion | None = None
@@ -161,7 +161,9 @@ class _RobotsRun:
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
         purposes = job.purposes_with_default(self.stage.settings.preferences.purposes)
-        return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
+        return (
+            not job.sitemap and includes_ai_use(purposes) and (rules is None or rules.tdm is None)
+        )
 
     def _requests_tdm_file(self, origin_url: str) -> bool:
         """Return True if this run requests tdmrep.json. If not, its cached rules stay."""
@@ -206,7 +208,7 @@ class _RobotsRun:
 
     def _forbidden(self, origins: Sequence[str], *, takedowns: bool = True) -> list[str]:
         urls = {o + ROBOTS_PATH: o for o in origins}
-        forbidden = self.stage.forbidden(list(urls), takedowns=takedowns) if urls else {}
+        forbidden = self.stage.find_forbidden(list(urls), takedowns=takedowns) if urls else {}
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
@@ -222,7 +224,7 @@ class _RobotsRun:
         return SlotRequest(
             self.stage.limiter.key_for(origin_url + "/"),
             self._crawl_delay_s(origin_url),
-            within_ms=SLOT_WITHIN_MS,
+            max_wait_ms=SLOT_WITHIN_MS,
             urgent=origin_url in self.urgent,
         )
 
@@ -330,7 +332,9 @@ class _RobotsRun:
         """Return the outcome for robots.txt, and the rules of tdmrep.json if needed."""
         stage = self.stage
         default_pause_s = stage.settings.pipeline.retry_first_s
-        with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
+        with RobotsGate(
+            stage.limiter, slot, default_pause_s, find_forbidden=stage.find_forbidden
+        ) as gate:
             outcome = self._fetch_url(origin_url + ROBOTS_PATH, gate, validators)
             if not self._requests_tdm_file(origin_url) or is_error(status_of(outcome)):
                 return outcome, None
@@ -353,7 +357,11 @@ class _RobotsRun:
         """Return the egress context of the first waiting URL; any for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
-        return ANY if first is None else replace(self.stage.egress.context(first), after=0)
+        return (
+            ANY_CONTEXT
+            if first is None
+            else replace(self.stage.egress.context(first), previous_status=0)
+        )
 
     def _hold_claims(self) -> None:
         """

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -59,7 +59,7 @@ class CookieFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         cookies: OriginCookies | None = None,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -99,7 +99,7 @@ class SignIns:
         settings = self._find_settings(origin_url)
         if settings is None or _strip_query(job.next_url) == _form_url(origin_url, settings):
             return None
-        crawl = self.checks.crawl_of(job).name if job.crawl else ""
+        crawl = self.checks.get_crawl(job).name if job.crawl else ""
         if settings.crawls and crawl not in settings.crawls:
             return None
         session = self.sessions.read(origin_url, crawl)
@@ -118,8 +118,8 @@ class SignIns:
                     reason=reason or f"another process is signing in to {origin_url}",
                 )
             session = signed_in
-        cookies = OriginCookies.from_plain(origin_url, session.cookies, self.clock)
-        return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
+        cookies = OriginCookies.from_json_values(origin_url, session.cookies, self.clock)
+        return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.to_json_values())
 
     def check(self) -> None:
         """Check the values of all fields; see `check_values`."""
@@ -133,8 +133,8 @@ class SignIns:
         """
         origin_url, crawl = signed_in.cookies.origin, signed_in.crawl
         has_ended = self._has_ended(origin_url, outcome)
-        changed = signed_in.cookies.plain()
-        if has_ended or changed != signed_in.cookies_before:
+        changed = signed_in.cookies.to_json_values()
+        if has_ended or changed != signed_in.original_cookies:
             session = self.sessions.read(origin_url, crawl)
             if session.sign_in_started_at_ms == signed_in.sign_in_started_at_ms:
                 cookies = () if has_ended else tuple(changed)
@@ -194,7 +194,7 @@ class SignIns:
             failed_session = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
             self.sessions.write(origin_url, crawl, failed_session)
             return max(LEASE_POLL_MS, self._wait_ms(failed_session, settings))
-        session = Session(tuple(cookies.plain()), sign_in_started_at_ms)
+        session = Session(tuple(cookies.to_json_values()), sign_in_started_at_ms)
         self.sessions.write(origin_url, crawl, session)
         log.info("signed in to %s%s", origin_url, f" for the crawl {crawl}" if crawl else "")
         return session
@@ -215,7 +215,7 @@ class SignIns:
         egress: EgressContext,
     ) -> OriginCookies:
         """Fetch, fill in and submit the form. Returns the cookies."""
-        cookies = OriginCookies.from_plain(origin_url, (), self.clock)
+        cookies = OriginCookies.from_json_values(origin_url, (), self.clock)
         form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
@@ -242,7 +242,7 @@ class SignIns:
             headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
         self._check_accepted(response, settings, form_url)
-        if not cookies.plain():
+        if not cookies.to_json_values():
             raise _SignInFailed("the site set no cookie")
         return cookies
 

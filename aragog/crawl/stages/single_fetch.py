@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
-from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
 from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
@@ -77,7 +77,7 @@ class HeaderFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -200,8 +200,10 @@ class SingleFetch:
         return wait_s < left_s() and self._wait(max(RULES_POLL_S, wait_s), left_s)
 
     def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
-        within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
-        return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
+        max_wait_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+        return SlotRequest(
+            self.access.limiter.key_for(job.url), crawl_delay_s, max_wait_ms=max_wait_ms
+        )
 
     def _ms_until_near(self, key: str, free_at_ms: int) -> int:
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
@@ -283,7 +285,7 @@ class SingleFetch:
             method=request.method,
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
-            egress=EgressContext(way=request.way) if request.way else ANY,
+            egress=EgressContext(way=request.way) if request.way else ANY_CONTEXT,
         )
         return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
@@ -297,7 +299,7 @@ class SingleFetch:
 
 def _job(raw_url: str) -> UrlJob:
     url = normalize(raw_url)
-    return UrlJob(url=url, given=other_spelling(raw_url, url))
+    return UrlJob(url=url, given=original_form_for_robots(raw_url, url))
 
 
 def _denied_outcome(denial: Denial) -> Outcome:

@@ -23,7 +23,7 @@ from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.inherited_options import inherited
+from aragog.crawl.stages.inherited_options import inherit_options
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
@@ -111,11 +111,11 @@ class SitemapEnqueuer:
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = (
             read_url_filter(job),
-            scope_filter(self.checks.crawl_of(job).scope, url),
+            scope_filter(self.checks.get_crawl(job).scope, url),
         )
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
-        size = self.walks.note_read(walk, [job.url, url], len(entries))
+        size = self.walks.record_read(walk, [job.url, url], len(entries))
         files = [child.url for child in children]
         count = self._enqueue_children(job, walk, size, files) if job.depth > 0 else 0
         return count + self._enqueue_entries(job, walk, size, entries, reading)
@@ -129,7 +129,9 @@ class SitemapEnqueuer:
             self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
         )
         count = self._enqueue(files, _child_options(job))
-        self.walks.note_enqueued(walk, files)  # recorded last, so that a killed task loses no file
+        self.walks.record_enqueued(
+            walk, files
+        )  # recorded last, so that a killed task loses no file
         return count
 
     def _enqueue_new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
@@ -148,7 +150,7 @@ class SitemapEnqueuer:
     ) -> int:
         remaining = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
-        options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
+        options = inherit_options(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
             self._enqueue(
                 self._newer_urls(entries[start : start + self.chunk_size], reading), options
@@ -194,4 +196,4 @@ def _take_within_limit(
 
 
 def _child_options(job: UrlJob) -> EnqueueOptions:
-    return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)
+    return inherit_options(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.crawl.pipeline.messages import VERSION, message_errors
 from aragog.errors import BAD_INPUT
 from aragog.urlstore.schedule import Schedule
 
@@ -40,7 +40,7 @@ class WatchBatch:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """Parse the batch from JSON. Raises InvalidMessage if it cannot be read."""
-        with reading(wire, "watches"):
+        with message_errors(wire, "watches"):
             urls = tuple(str(url) for url in wire["urls"])
             return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
 

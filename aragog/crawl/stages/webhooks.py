@@ -23,8 +23,8 @@ from typing import Any, Protocol, Self
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.pipeline.change_json import change_to_json
-from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.crawl.pipeline.crawls import Crawls
+from aragog.crawl.pipeline.messages import VERSION, message_errors
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
 from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
@@ -85,7 +85,7 @@ class Delivery:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """Parse a delivery from JSON. Raises InvalidMessage if it cannot be read."""
-        with reading(wire, "delivery"):
+        with message_errors(wire, "delivery"):
             return cls(
                 wire["webhook"],
                 wire["cursor"],
