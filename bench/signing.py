@@ -73,7 +73,7 @@ def main() -> None:
     add_quick(parser, requests=20)
     count = parser.parse_args().requests
     with tempfile.TemporaryDirectory() as folder:
-        path, key = Path(folder) / "identity.jwks", new_key(from_s=0)
+        path, key = Path(folder) / "identity.jwks", new_key(start_s=0)
         write_keys(path, [key], overwrite=False)
         signer = RequestSigner(IdentitySettings(key=path, agent=AGENT))
         message = SignedMessage(

@@ -116,7 +116,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
         counters=parts.shared.counters,
         clock=parts.clock,
         settings=parts.settings,
-        forbidden=rules.forbidden,
+        find_forbidden=rules.find_forbidden,
         line=parts.access.line,
         traces=parts.traces,
         second_opinion=SecondOpinion(

@@ -157,7 +157,7 @@ def _path(file: Path | None, settings: IdentitySettings) -> Path:
 def _state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
     if key not in published_keys(keys, now_s):
         return "over"
-    if key.from_s > now_s:
+    if key.start_s > now_s:
         return "next"
     return "signs" if key == signing_key(keys, now_s) else "retired"
 

@@ -87,9 +87,9 @@ def show(domain: str, *, as_json: bool) -> None:
     with _ring() as ring:
         domain_place = ring.locate(key)
     if as_json:
-        echo_json({"domain": key, "node": domain_place.node, "before": domain_place.before})
+        echo_json({"domain": key, "node": domain_place.node, "before": domain_place.former_owners})
         return
-    former = [node for node in domain_place.before if node != domain_place.node]
+    former = [node for node in domain_place.former_owners if node != domain_place.node]
     echo(f"{key}: {domain_place.node}" + (f", moving from {', '.join(former)}" if former else ""))
 
 

@@ -48,7 +48,10 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     with (
         Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
-            for_robots(settings.fetch), sharing=fetcher, signer=signer, truncate_oversized=True
+            for_robots(settings.fetch),
+            connections_from=fetcher,
+            signer=signer,
+            truncate_oversized=True,
         ) as robots,
     ):
         gate = _RobotsGate(robots, settings)
@@ -83,8 +86,8 @@ class _RobotsGate(_IntervalGate):
         rules = self._rules_for(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
-    def admit(self, url: str, given: str) -> Admission:
-        reason = self.refusal(url) or self.refusal(given)
+    def admit(self, url: str, target_as_sent: str) -> Admission:
+        reason = self.refusal(url) or self.refusal(target_as_sent)
         return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
     def _rules_for(self, origin_url: str) -> RobotsRules:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from aragog.crawl.pipeline.fetch_results import kept_headers
+from aragog.crawl.pipeline.fetch_results import select_headers
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.stages.page_analysis import (
@@ -117,7 +117,7 @@ def _analyze(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Analyz
     except BAD_INPUT as error:
         return f"{page.fetch.url}: {error}"
     limits, packed = settings.pipeline, pack(page.body)
-    fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
+    fetch = replace(page.fetch, headers=select_headers(page.fetch.headers))
     job = UrlJob(url=fetch.url)
     result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=packed.sha256)
     try:

@@ -120,7 +120,7 @@ class MemoryCounters:
     def add(self, counts: Mapping[str, int]) -> None:
         self.counts.update(counts)
 
-    def note_tick(self) -> None:
+    def record_tick(self) -> None:
         self.ticks += 1
 
 
@@ -164,11 +164,11 @@ class MemoryWalks:
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         return [url for url in dict.fromkeys(files) if url not in self.files.get(walk, ())]
 
-    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+    def record_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         self.files.setdefault(walk, set()).update(files)
 
-    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        self.note_enqueued(walk, files)
+    def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+        self.record_enqueued(walk, files)
         read = self.urls.setdefault(walk, {})
         read[files[0]] = urls
         return WalkSize(len(self.files[walk]), sum(read.values()) - urls)
@@ -189,13 +189,13 @@ class MemoryLimiter:
         return registered_domain(url)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
-        return [self._slot(request.key, request.within_ms) for request in requests]
+        return [self._slot(request.key, request.max_wait_ms) for request in requests]
 
-    def _slot(self, key: str, within_ms: int | None) -> Slot | RateExceeded:
+    def _slot(self, key: str, max_wait_ms: int | None) -> Slot | RateExceeded:
         if key in self.booked_out:
             return RateExceeded(key, self.clock.now_ms() + self.booked_out[key])
         wait_ms = self.waits_ms.get(key, 0)
-        if within_ms is not None and wait_ms > within_ms:
+        if max_wait_ms is not None and wait_ms > max_wait_ms:
             return RateExceeded(key, self.clock.now_ms() + wait_ms)
         return Slot(key, (self.clock.now_ms() + wait_ms) * 1000.0, wait_ms, 1e5, 1)
 

@@ -94,7 +94,7 @@ def test_later_request_does_not_skip_the_line(harness):
     wait_in_line(harness, jobs_of(range(100)))
     released(harness)
 
-    (reply,) = harness.limiter.reserve([SlotRequest("busy.test", within_ms=INLINE_MS)])
+    (reply,) = harness.limiter.reserve([SlotRequest("busy.test", max_wait_ms=INLINE_MS)])
 
     assert isinstance(reply, RateExceeded)
 

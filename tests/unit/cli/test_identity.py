@@ -41,8 +41,8 @@ def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run,
     rotated = run("rotate", "--overlap", "3d", **environ).output
     first, second = read_keys(path)
     assert f"{second.thumbprint} signs in 3 d" in rotated
-    assert second.from_s - time.time() == pytest.approx(3 * DAY_S, abs=60)
-    assert first.until_s == second.from_s + 3 * DAY_S
+    assert second.start_s - time.time() == pytest.approx(3 * DAY_S, abs=60)
+    assert first.end_s == second.start_s + 3 * DAY_S
 
     shown = run("show", "--json", **environ).output
     assert [(row["kid"], row["state"]) for row in json.loads(shown)] == [
@@ -54,7 +54,7 @@ def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run,
     dropped = run("rotate", "--now", **environ).output
     (third,) = read_keys(path)
     assert f"{third.thumbprint} signs from now on" in dropped
-    assert third.from_s <= time.time()
+    assert third.start_s <= time.time()
     for key in (first, second, third):
         private = encode_base64url(key.private.private_bytes_raw())
         assert private in path.read_text() or key is not third

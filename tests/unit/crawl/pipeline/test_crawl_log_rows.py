@@ -4,7 +4,8 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from aragog.crawl.pipeline.crawl_log import COLUMNS, FolderFiles, rows_of, table_of
+from aragog.crawl.pipeline.crawl_log import COLUMNS, rows_of, to_arrow_table
+from aragog.crawl.pipeline.crawl_log_files import FolderFiles
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import ContentUnavailable
 from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord, Hop, OutcomeKind
@@ -54,7 +55,7 @@ def test_row_names_the_page_that_already_had_the_body():
 def test_table_has_the_types_of_the_columns():
     (row,) = rows_of([stored(A, status=404)], [UrlJob(url=A)], {})
 
-    table = table_of([(NOW_MS, row)], pa)
+    table = to_arrow_table([(NOW_MS, row)], pa)
 
     assert table.column_names == list(COLUMNS)
     (read,) = table.to_pylist()

@@ -13,7 +13,7 @@ from aragog.crawl.pipeline.messages import (
     ResultBatch,
     RobotsBatch,
     UrlJob,
-    into_batches,
+    split_into_batches,
 )
 from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.crawl.stages.watch import WatchBatch
@@ -141,7 +141,7 @@ def test_unknown_fetch_fields_and_outcomes_are_passed_on():
 
 @given(st.lists(jobs), st.integers(1, 30))
 def test_batches_contain_every_job_once_and_in_order(some_jobs, size):
-    batches = into_batches(some_jobs, size)
+    batches = split_into_batches(some_jobs, size)
 
     assert [job for batch in batches for job in batch.jobs] == some_jobs
     assert all(0 < len(batch.jobs) <= size for batch in batches)

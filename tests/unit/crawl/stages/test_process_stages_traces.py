@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OwnTask
 from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
-from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
+from aragog.crawl.rendering.models import PlainPage, RenderedPage, Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.discovery import Discovery
@@ -37,7 +37,7 @@ class Browser:
 
     def render(self, page: PlainPage, fetch):
         fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
-        return Rendered(page.body, 1)
+        return RenderedPage(page.body, 1)
 
 
 class Pipeline:

@@ -8,7 +8,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, ResourceRequest
+from aragog.crawl.rendering.models import NotRendered, PlainPage, RenderedPage, ResourceRequest
 from aragog.crawl.stages.page_updates import facts
 from aragog.crawl.stages.render import LOST, RenderStage
 from aragog.errors import BrowserUnavailable
@@ -24,7 +24,7 @@ A = "http://a.example/"
 class Browser:
     """Returns this result for each page, or raises it."""
 
-    outcome: Rendered | NotRendered | Exception
+    outcome: RenderedPage | NotRendered | Exception
     pages: list[PlainPage] = field(default_factory=list)
 
     def render(self, page, _fetch):
@@ -36,7 +36,7 @@ class Browser:
 
 @pytest.fixture
 def browser():
-    return Browser(Rendered(b"rendered", 3))
+    return Browser(RenderedPage(b"rendered", 3))
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_missing_browser_leaves_the_batch_unchanged_for_a_retry(stage, ports, br
         stage.run(batch)
 
     assert list(ports.spool.blobs) == [batch.results[0].token]
-    browser.outcome = Rendered(b"rendered", 0)
+    browser.outcome = RenderedPage(b"rendered", 0)
     assert run(stage, batch).fetch.rendering == "rendered"
 
 
@@ -162,7 +162,7 @@ def test_resources_are_fetched_for_the_purposes_of_the_job(stage, ports, purpose
     class Asking:
         def render(self, page, fetch):
             fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
-            return Rendered(b"rendered", 1)
+            return RenderedPage(b"rendered", 1)
 
     (token,) = ports.spool.put_many([pack(b"a page").blob])
     result = fetch_result(UrlJob(url=A, purposes=purposes), token=token)
