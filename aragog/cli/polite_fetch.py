@@ -21,7 +21,7 @@ from aragog.crawl.fetcher.user_agent import check_user_agent
 from aragog.crawl.identity.request_signer import request_signer
 from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.crawl.stages.page_analysis import named_agent
-from aragog.crawl.stages.robots_outcomes import status_of
+from aragog.crawl.stages.robots_outcomes import get_status_to_cache
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import SystemClock
@@ -94,7 +94,7 @@ class _RobotsGate(_IntervalGate):
         if origin_url not in self._rules:
             outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
-            self._rules[origin_url] = rules_for_status(status_of(outcome), body)
+            self._rules[origin_url] = rules_for_status(get_status_to_cache(outcome), body)
         return self._rules[origin_url]
 
 

@@ -25,10 +25,10 @@ from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
     ARRIVAL_LEAD_MS,
     BATCH_SPAN_MS,
-    CHECK_EVERY_S,
     MAX_LINES,
     MIN_CHECK_INTERVAL_MS,
 )
+from aragog.crawl.stages.release_thread import CHECK_EVERY_S
 from aragog.crawl.stages.returning_jobs import next_attempt
 from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS
 from aragog.settings import Settings

@@ -141,11 +141,11 @@ class MemoryMarks:
     def __init__(self) -> None:
         self.begun: Counter[tuple[str, ...]] = Counter()
 
-    def begin(self, tokens: Sequence[str]) -> int:
+    def start_run(self, tokens: Sequence[str]) -> int:
         self.begun[tuple(tokens)] += 1
         return self.begun[tuple(tokens)] - 1
 
-    def end(self, tokens: Sequence[str]) -> None:
+    def end_run(self, tokens: Sequence[str]) -> None:
         self.begun.pop(tuple(tokens), None)
 
 
@@ -249,7 +249,7 @@ class MemoryLine:
     def park(self, waiting: Sequence[InLine]) -> None:
         self.waiting += waiting
 
-    def rules_arrived(self, origins: Sequence[str]) -> None:
+    def release_rules_waiters(self, origins: Sequence[str]) -> None:
         self.released += origins
 
 

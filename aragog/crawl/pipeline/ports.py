@@ -91,10 +91,10 @@ class Walks(Protocol):
 class Marks(Protocol):
     """Marks of runs (`aragog.crawl.stages.page_limits.RunMarks`)."""
 
-    def begin(self, tokens: Sequence[str]) -> int:
+    def start_run(self, tokens: Sequence[str]) -> int:
         """Mark a run of the batch. Returns the number of earlier runs that never ended."""
 
-    def end(self, tokens: Sequence[str]) -> None:
+    def end_run(self, tokens: Sequence[str]) -> None:
         """Remove the mark of a finished run."""
 
 

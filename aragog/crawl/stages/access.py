@@ -24,7 +24,7 @@ from aragog.crawl.stages.access_rules import (
     Verdict,
 )
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, InLine, WaitingLine
+from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, WaitingJob, WaitingLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import pack_statements
@@ -140,7 +140,7 @@ class Access:
 
     def assign_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
-    ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
+    ) -> tuple[list[tuple[UrlJob, Slot]], list[WaitingJob]]:
         """
         Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
         that must wait in their domain's queue (called line).
@@ -158,7 +158,7 @@ class Access:
                 slot_requests.append(
                     (job, SlotRequest(key, delay_s, max_wait_ms=max_wait_ms, urgent=urgent))
                 )
-        in_line: list[InLine] = []
+        in_line: list[WaitingJob] = []
         replies = limiter.reserve([request for _, request in slot_requests])
         for (job, request), reply in zip(slot_requests, replies, strict=True):
             if isinstance(reply, RateExceeded):
@@ -173,21 +173,23 @@ class Access:
         max_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS + HEAD_START_MS
         return self.limiter.wait_ms(key, job.slot_at_ms) <= max_ms
 
-    def _in_line(self, job: UrlJob, crawl_delay_s: float | None, exceeded: RateExceeded) -> InLine:
+    def _in_line(
+        self, job: UrlJob, crawl_delay_s: float | None, exceeded: RateExceeded
+    ) -> WaitingJob:
         wait_ms = self.limiter.wait_ms(exceeded.key, exceeded.free_at_ms)
         is_in_front = job.slot_at_ms is not None
-        return InLine(
+        return WaitingJob(
             replace(job, slot_at_ms=None), exceeded.key, crawl_delay_s, wait_ms, is_in_front
         )
 
-    def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
+    def return_to_line(self, job: UrlJob, free_at_ms: int) -> WaitingJob:
         """Return an entry that puts the job at the front of the line until its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules
         delay_s = cached.crawl_delay_s(self.rules.settings.fetch.user_agent) if cached else None
         wait_ms = self.limiter.wait_ms(key, free_at_ms)
-        return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, to_front=True)
+        return WaitingJob(replace(job, slot_at_ms=None), key, delay_s, wait_ms, to_front=True)
 
 
 def _request_kind(job: UrlJob) -> RequestKind:

@@ -27,20 +27,20 @@ from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.not_modified import ConfirmedPages, ConfirmedResults
 from aragog.crawl.stages.page_analysis import (
-    candidates,
+    candidate_urls,
     decide_canonical,
-    known_chains,
     named_agent,
+    read_known_chains,
 )
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
-from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings
+from aragog.crawl.stages.page_reading import FAILED_REASON, PageReader, Readings
 from aragog.crawl.stages.page_updates import (
     PageUpdate,
-    confirmed_write,
-    failure_write,
-    page_write,
+    confirmed_update,
+    failure_update,
+    page_update,
     reservation_reason,
-    reserved_write,
+    reserved_update,
     to_blob,
 )
 from aragog.crawl.stages.returning_jobs import ReturningJobs
@@ -88,7 +88,7 @@ class CanonicalizeStage:
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         batch, outgoing = self._drop_taken_down(self._keep_wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
-        runs_lost = self.marks.begin(tokens) if tokens else 0
+        runs_lost = self.marks.start_run(tokens) if tokens else 0
         if runs_lost:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _describe(batch))
@@ -99,7 +99,7 @@ class CanonicalizeStage:
             give_up = runs_lost >= MAX_RUNS_LOST
             return outgoing + self._canonicalize(batch, tokens, spans, give_up=give_up)
         finally:
-            self.marks.end(tokens)
+            self.marks.end_run(tokens)
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
         """Drop the URLs that no crawl wants anymore, and delete their bodies."""
@@ -166,9 +166,9 @@ class CanonicalizeStage:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        next_jobs = page_scope.end(jobs, rules, endings)
+        next_jobs = page_scope.end_excluded(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
-        replies = finished_messages(jobs, page_scope.results(rules))
+        replies = finished_messages(jobs, page_scope.make_results(rules))
         return replies + self.returning_jobs.delayed((job, 0) for job in next_jobs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
@@ -217,8 +217,10 @@ class CanonicalizeStage:
         self, confirmed: ConfirmedResults, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
-        declared = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        pages = known_chains(declared, self._read_known_pages)
+        declared = set().union(
+            *(candidate_urls(analysis.evidence) for analysis in analyses.values())
+        )
+        pages = read_known_chains(declared, self._read_known_pages)
         updates = []
         for result in confirmed.results:
             url = result.job.url
@@ -228,14 +230,14 @@ class CanonicalizeStage:
                 headers = confirmed.headers.get(url)
                 source = readings.sources.get(url) if result.job.sitemap else None
                 updates.append(
-                    failure_write(failed_result, self.settings, headers=headers, source=source)
+                    failure_update(failed_result, self.settings, headers=headers, source=source)
                 )
             elif reason := reservation_reason(result, analysis, self.settings.preferences):
-                updates.append(reserved_write(result, analysis, reason, self.settings))
+                updates.append(reserved_update(result, analysis, reason, self.settings))
             else:
                 decision = decide_canonical(analysis.evidence, pages)
-                update = page_write(result, analysis, decision, self.settings)
-                updates.append(confirmed_write(update, confirmation) if confirmation else update)
+                update = page_update(result, analysis, decision, self.settings)
+                updates.append(confirmed_update(update, confirmation) if confirmation else update)
             canonical = updates[-1].write.canonical_url
             spans.set(result.job, canonical_url=canonical)
             log_url(
@@ -288,5 +290,7 @@ def _with_failure(result: FetchResult, problems: Mapping[str, str]) -> FetchResu
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result
-    unreadable = replace(result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)
+    unreadable = replace(
+        result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED_REASON
+    )
     return replace(result, fetch=unreadable)

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.returning_jobs import restart
-from aragog.crawl.stages.waiting_line import InLine, paused_line
+from aragog.crawl.stages.waiting_line import WaitingJob, paused_line
 
 TAKEN_DOWN = "taken down"
 """The outcome of URLs that were taken down while waiting."""
@@ -60,12 +60,14 @@ class RemainingJobs(NamedTuple):
     jobs: list[UrlJob]
     paused: list[UrlJob]
 
-    def line_entries(self) -> list[InLine]:
+    def line_entries(self) -> list[WaitingJob]:
         """
         Return the jobs that wait for paused crawls, as entries for those crawls' lines (waiting
         queues).
         """
-        return [InLine(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused]
+        return [
+            WaitingJob(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.returning_jobs import Delayed, ReturningJobs
 from aragog.crawl.stages.revalidation import JobSelection, StoredValidators
-from aragog.crawl.stages.waiting_line import InLine
+from aragog.crawl.stages.waiting_line import WaitingJob
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
     Busy,
@@ -127,7 +127,7 @@ class FetchStage:
             is_bounded = job.crawl and self.checks.get_crawl(job).max_open_hosts
             if is_bounded and job.slot_at_ms is None and job.priority > URGENT:
                 key = self.access.limiter.key_for(job.next_url)
-                waiting.append(InLine(job, key, None, 0))
+                waiting.append(WaitingJob(job, key, None, 0))
             else:
                 continuing.append(job)
         self.access.line.park(waiting)
@@ -147,8 +147,8 @@ class _Run:
         self.results: list[FetchResult] = []
         self.delayed_jobs: list[Delayed] = []
         """Jobs to send again, with their delay since this run started (ms, monotonic)."""
-        self.in_line: list[InLine] = []
-        self.waiting_for_rules: list[InLine] = []
+        self.in_line: list[WaitingJob] = []
+        self.waiting_for_rules: list[WaitingJob] = []
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.replies: list[OutgoingMessage] = []
@@ -203,7 +203,7 @@ class _Run:
         fetch = replace(result.fetch, robots_preferences=statements or None)
         return replace(result, fetch=fetch)
 
-    def _with_departure_times(self, waiting: Iterable[InLine]) -> list[InLine]:
+    def _with_departure_times(self, waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
         return [entry._replace(job=self.spans.with_departure_time(entry.job)) for entry in waiting]
 
     def postpone(self, delayed: Iterable[Delayed]) -> None:
@@ -303,7 +303,9 @@ class _Run:
             self._add_result(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.waiting_for_rules.append(InLine(retry[0], origin(job.next_url), None, retry[1]))
+            self.waiting_for_rules.append(
+                WaitingJob(retry[0], origin(job.next_url), None, retry[1])
+            )
 
     def _add_result(self, result: FetchResult) -> None:
         name = _COUNTERS_BY_OUTCOME.get(result.fetch.outcome, counters.FAILED)
@@ -329,7 +331,7 @@ class _Run:
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         elapsed_ms = self._elapsed_ms()
         messages = [
-            *self.stage.rendering.routed(self.results),
+            *self.stage.rendering.route_results(self.results),
             *self.stage.returning_jobs.delayed(
                 self.delayed_jobs, span_ms=span_ms, elapsed_ms=elapsed_ms
             ),

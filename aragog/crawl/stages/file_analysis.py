@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult
-from aragog.crawl.stages.page_analysis import PageAnalysis, redirects_of
+from aragog.crawl.stages.page_analysis import PageAnalysis, get_redirects
 from aragog.pages import preferences
 from richpins.robots_meta import from_headers, unavailable_at_ms
 from urlspelling.canonical import Evidence
@@ -33,7 +33,7 @@ def analyze_file(result: FetchResult, *, agent: str, drafts: Collection[str] = (
             url=result.job.url,
             final_url=result.fetch.final_url,
             status=result.fetch.status or 200,
-            redirects=redirects_of(result),
+            redirects=get_redirects(result),
         ),
         links=(),
         fields={},

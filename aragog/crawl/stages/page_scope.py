@@ -25,10 +25,10 @@ from urlspelling.domain import registered_domain
 
 LANGUAGE = "page.language"
 """A page's declared language."""
-_KIND = "OutOfScope"
+_OUTCOME = "OutOfScope"
 
 
-class Analyzed(Protocol):
+class AnalyzedPage(Protocol):
     """A page's analysis (`aragog.crawl.stages.page_analysis.PageAnalysis`)."""
 
     @property
@@ -37,7 +37,7 @@ class Analyzed(Protocol):
 
 
 def excluded_pages(
-    results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
+    results: Iterable[FetchResult], analyses: Mapping[str, AnalyzedPage], checks: CrawlChecks
 ) -> dict[str, str]:
     """Return the excluded fetched pages by URL, each with the rule."""
     return {
@@ -70,8 +70,8 @@ def excluded_stored_pages(
 
 def has_page_rules(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
     """Return True if a crawl of these jobs has rules that need the fetched page."""
-    numbers = {job.crawl: job for job in jobs}
-    return any(checks.get_crawl(job).scope.has_page_rules for job in numbers.values())
+    jobs_by_crawl = {job.crawl: job for job in jobs}
+    return any(checks.get_crawl(job).scope.has_page_rules for job in jobs_by_crawl.values())
 
 
 def _excluding_rule(
@@ -90,15 +90,17 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings) -> list[UrlJob]:
+def end_excluded(
+    jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings
+) -> list[UrlJob]:
     """End the jobs of excluded pages. Returns jobs for other crawls that want the URLs."""
     return endings.end([EndedUrl(job, f"out of scope: {rules[job.url]}") for job in jobs])
 
 
-def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def make_results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the results for callers waiting for these URLs."""
     return {
-        url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
+        url: {"url": url, "canonical_url": url, "outcome": _OUTCOME, "reason": rule}
         for url, rule in rules.items()
     }
 

@@ -33,7 +33,7 @@ from pinlater.envelope import Collection
 
 # A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to retry.
 MAX_WAIT_MS = 24 * 3_600_000
-LOST = "at every attempt, the fetched page was lost before it was stored"
+LOST_REASON = "at every attempt, the fetched page was lost before it was stored"
 
 Delayed = tuple[UrlJob, int]
 """A job and its delay in ms."""
@@ -82,25 +82,25 @@ class ReturningJobs:
         jobs go to `canonicalize` as failures.
         """
         max_attempts = self.settings.max_attempts
-        exhausted = [job for job in jobs if job.attempt + 1 >= max_attempts]
+        given_up = [job for job in jobs if job.attempt + 1 >= max_attempts]
         retried = [
             replace(restart(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < max_attempts
         ]
-        as_unreachable = counters.failure_counter(OutcomeKind.UNREACHABLE)
-        lost = {counters.FAILED: len(exhausted), as_unreachable: len(exhausted)}
-        self.counters.add({counters.RETRIED: len(retried), **lost})
+        unreachable_counter = counters.failure_counter(OutcomeKind.UNREACHABLE)
+        failures = {counters.FAILED: len(given_up), unreachable_counter: len(given_up)}
+        self.counters.add({counters.RETRIED: len(retried), **failures})
         outgoing = [
             OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
             for batch in split_into_batches(retried, self.settings.batch_size)
         ]
-        return [*outgoing, self._lost(exhausted)] if exhausted else outgoing
+        return [*outgoing, self._lost_message(given_up)] if given_up else outgoing
 
-    def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
+    def _lost_message(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
         now_ms = self.clock.now_ms()
         results = tuple(
-            result_without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs
+            result_without_fetch(job, OutcomeKind.UNREACHABLE, LOST_REASON, now_ms) for job in jobs
         )
         priority = most_urgent(jobs)
         return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
@@ -116,8 +116,8 @@ def next_attempt(
     """
     Return the next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a wait, it
-    waits `min_wait_ms` instead, at most a day. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, or `min_wait_ms` if the origin asked
+    for it; at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None

@@ -52,10 +52,10 @@ def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     Raises:
         StoreUnavailable: some URLs may have been processed; call it again.
     """
-    act = schedule.watch if batch.watch else schedule.unwatch
+    watch_or_unwatch = schedule.watch if batch.watch else schedule.unwatch
     at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")
     for url in batch.urls:
         try:
-            act(url, batch.owner, at_ms=at_ms)
+            watch_or_unwatch(url, batch.owner, at_ms=at_ms)
         except BAD_INPUT as error:
             log.warning("not watched: %s", error)

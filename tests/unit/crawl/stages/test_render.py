@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.rendering.models import NotRendered, PlainPage, RenderedPage, ResourceRequest
-from aragog.crawl.stages.page_updates import facts
+from aragog.crawl.stages.page_facts import fetch_facts
 from aragog.crawl.stages.render import LOST, RenderStage
 from aragog.errors import BrowserUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
@@ -95,7 +95,7 @@ def test_rendered_body_replaces_the_fetched_one(stage, ports, browser, batch):
     assert decompress(ports.spool.blobs[result.token]) == b"rendered"
     assert (result.body_hash, result.fetch.body_bytes) == (pack(b"rendered").sha256, 8)
     assert (result.fetch.status, result.fetch.final_url) == (200, "http://a.example/final")
-    assert facts(result.fetch)["rendering"] == "rendered"
+    assert fetch_facts(result.fetch)["rendering"] == "rendered"
     assert ports.counters.counts[counters.RENDERED] == 1
 
 
@@ -106,7 +106,7 @@ def test_page_that_cannot_be_rendered_continues_as_fetched(stage, ports, browser
 
     assert result.token == batch.results[0].token
     assert decompress(ports.spool.blobs[result.token]) == b"plain"
-    assert facts(result.fetch)["rendering"] == "its scripts left the page"
+    assert fetch_facts(result.fetch)["rendering"] == "its scripts left the page"
     assert ports.counters.counts[counters.NOT_RENDERED] == 1
 
 
@@ -140,7 +140,7 @@ def test_message_repeated_after_its_body_was_freed_fetches_the_url_again(stage, 
 
 def test_page_that_lost_two_processes_is_not_rendered_again(stage, browser, marks, batch):
     for _ in range(2):
-        marks.begin([batch.results[0].token])
+        marks.start_run([batch.results[0].token])
 
     assert run(stage, batch).fetch.rendering == LOST
     assert not browser.pages
