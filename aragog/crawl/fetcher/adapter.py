@@ -57,7 +57,6 @@ from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import has_contact, missing_contact_message
 from aragog.crawl.identity.request_signer import RequestSigner
-from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
@@ -369,29 +368,17 @@ class PinnedAdapter(BaseAdapter):
         """
         if self._signer is None:
             return None
-        message = _signed_message(request, Target(request.url or ""))
+        message = request.to_signed_message(Target(request.url or ""))
         return self._signer.requested_signature(message, accept_signature)
 
     def _encode(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
         if self._signer is not None:
-            message = _signed_message(request, target)
+            message = request.to_signed_message(target)
             request.headers.update(self._signer.sign(message, request.signature_request))
         return connection.protocol.encode_request(request, target)
 
     def close(self) -> None:
         self.connections.close()
-
-
-def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
-    path, _, query = target.path.partition("?")
-    return SignedMessage(
-        method=request.method or "",
-        scheme=target.scheme,
-        authority=target.host_header,
-        path=path,
-        query=f"?{query}",
-        fields=request.headers,
-    )
 
 
 def _session_key(peer: Peer, address: str) -> SessionKey:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from aragog.crawl.fetcher.body_limits import Bounds
-from aragog.crawl.fetcher.content_types import (
-    content_refusal,
-    effective_content_type,
-    type_refusal,
-)
 from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
 from aragog.crawl.fetcher.faults import (
-    Fault,
     LimitExceeded,
     NoPermit,
     TargetBlocked,
@@ -27,11 +20,12 @@ from aragog.crawl.fetcher.headers import (
     resolve_as_sent,
     retry_at_ms,
 )
-from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
+from aragog.crawl.fetcher.http1.head import ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
 from aragog.crawl.fetcher.request import PoliteRequest
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
 from aragog.crawl.fetcher.request_options import RequestOptions
+from aragog.crawl.fetcher.response_bodies import read_error_body, read_page_body
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
@@ -341,53 +335,14 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error_record_fields(self, response: HttpResponse) -> dict[str, Any]:
-        if not self._options.error_body_bytes:
-            response.discard()
-            return self._record_fields()
-        max_bounds = self._defaults.bounds
-        bounds = Bounds(
-            min(self._options.error_body_bytes, max_bounds.max_wire_bytes),
-            min(self._options.error_body_bytes, max_bounds.max_body_bytes),
-        )
-        try:
-            body = response.read_body(bounds)
-        except Fault:  # the status alone is enough
-            return self._record_fields() | {"truncated": True}
-        truncated = body.truncated_why is not None
-        return self._record_fields() | {"error_body": body.data, "truncated": truncated}
+        max_bytes = self._options.error_body_bytes
+        body_fields = read_error_body(response, self._defaults.bounds, max_bytes)
+        return self._record_fields() | body_fields
 
-    def _read_page(self, response: HttpResponse, missing: str | None = None) -> Outcome:
+    def _read_page(self, response: HttpResponse, missing: str | None = None) -> Fetched:
         """Read the body and return Fetched. `missing` says which part of the page is missing."""
-        head, settings = response.head, self._defaults.settings
-        content_type = effective_content_type(head.values("content-type"))
-        framing = response.framing
-        has_length = framing.delimiter is Delimiter.LENGTH
-        is_empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
-        if not is_empty and (reason := type_refusal(content_type, settings.content_types)):
-            raise UnsupportedContent(reason)
-        bounds = self._defaults.bounds
-        if has_length and framing.length > bounds.max_wire_bytes and not bounds.truncate_oversized:
-            raise LimitExceeded(
-                f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
-            )
-
-        def sniff(first: bytes) -> None:
-            if self._defaults.trust_declared_types and content_type is not None:
-                return
-            if reason := content_refusal(first, content_type, settings.content_types):
-                raise UnsupportedContent(reason)
-
-        body = response.read_body(bounds, sniff)
-        incomplete = body.truncated_why or missing
-        return Fetched(
-            **self._record_fields(),
-            body=body.data,
-            content_type=content_type,
-            truncated=incomplete is not None,
-            reason=incomplete,
-            truncated_why=incomplete,
-            wire_bytes=body.wire_bytes,
-        )
+        body_fields = read_page_body(response, self._defaults, missing)
+        return Fetched(**self._record_fields(), **body_fields)
 
     def _record_fields(self) -> dict[str, Any]:
         """Return the fields of `FetchRecord` that all outcomes share."""

@@ -215,7 +215,7 @@ class InFlightSet:
                     endings=[v for index in indexes for v in _ending_values(endings[index])],
                 )
                 for index, value in zip(indexes, replies, strict=True):
-                    next_crawls[index] = _parse_next_crawl(value) if value else None
+                    next_crawls[index] = NextCrawl.parse(value) if value else None
             self._publish(ending.url for ending in endings)
         return next_crawls
 
@@ -255,7 +255,7 @@ class InFlightSet:
                 )
                 for index, value in zip(indexes, values, strict=True):
                     replies[index] = (
-                        _NEXT_STEPS[value] if value in _NEXT_STEPS else _parse_next_crawl(value)
+                        _NEXT_STEPS[value] if value in _NEXT_STEPS else NextCrawl.parse(value)
                     )
             ended_urls = [
                 q.url for q, step in zip(queries, replies, strict=True) if step is NextStep.ENDS
@@ -355,7 +355,7 @@ def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], n
     if entry is None:
         return query.crawl not in ended
     expires_s, members = expiry_s(entry), entry.partition(b":")[2]
-    crawls = [_parse_next_crawl(member).crawl for member in members.split()] or [0]
+    crawls = [NextCrawl.parse(member).crawl for member in members.split()] or [0]
     ttl_s = NAMED_ENTRY_TTL_S if crawls[0] > 1 else ENTRY_TTL_S
     if expires_s - now_s <= UNCONFIRMED_TTL_S:
         ttl_s = UNCONFIRMED_TTL_S
@@ -383,11 +383,6 @@ def _query_values(query: CancelQuery) -> tuple[Any, ...]:
 
 def _join_numbers(numbers: Iterable[int]) -> str:
     return f" {' '.join(map(str, sorted(numbers)))} "
-
-
-def _parse_next_crawl(value: bytes) -> NextCrawl:
-    crawl, _, depth = value.partition(b".")
-    return NextCrawl(int(crawl), int(depth) if depth else None)
 
 
 _COUNTING_PRELUDE = ("in_flight_prelude",)

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from aragog.crawl.pipeline.message_hops import hops_to_wire, pop_hops
 from aragog.errors import InvalidMessage, NewerMessage
 from aragog.fetch_record.known_fields import known_fields, unknown_fields
 from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
@@ -118,7 +119,7 @@ class UrlJob:
         values = {
             "url": self.url,
             **_drop_defaults(self, _JOB_DEFAULTS),
-            **_hops_to_wire(self.hops),
+            **hops_to_wire(self.hops),
         }
         if self.crawl:
             values[_CRAWL_KEY] = self.crawl
@@ -129,7 +130,7 @@ class UrlJob:
         """Parse a job from JSON. Raises InvalidMessage if it is not a job."""
         try:
             fields = dict(wire)
-            hops = _pop_hops(fields)
+            hops = pop_hops(fields)
             names = fields.keys() & _JOB_TYPES.keys()
             values = {name: fields.pop(name) for name in names}
             if _CRAWL_KEY in fields:
@@ -258,7 +259,7 @@ class FetchResult:
             "final_url": fetch.final_url,
             **_drop_defaults(fetch, _RECORD_DEFAULTS),
             **_drop_defaults(self, _RESULT_DEFAULTS),
-            **_hops_to_wire(fetch.hops),
+            **hops_to_wire(fetch.hops),
         }
         return {**fetch.unknown, **values} if fetch.unknown else values
 
@@ -273,7 +274,7 @@ class FetchResult:
                 url=job.url,
                 attempts=job.attempt + 1,
                 outcome=OutcomeKind.read(values.pop("outcome")),
-                hops=_pop_hops(values),
+                hops=pop_hops(values),
                 headers=tuple((k, v) for k, v in values.pop("headers", ())),
                 **known_fields(FetchRecord, values),
                 _unknown=unknown_fields(FetchRecord, values),
@@ -387,18 +388,3 @@ def _drop_defaults(
 ) -> dict[str, Any]:
     values = ((name, getattr(value, name)) for name in defaults)
     return {name: field_value for name, field_value in values if field_value != defaults[name]}
-
-
-def _hops_to_wire(hops: Sequence[Hop]) -> dict[str, Any]:
-    if not hops:
-        return {}
-    return {
-        "hops": [[hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in hops]
-    }
-
-
-def _pop_hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
-    return tuple(
-        Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
-        for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())
-    )

@@ -116,8 +116,8 @@ def next_attempt(
     """
     Return the next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, or `min_wait_ms` if the origin asked
-    for it; at most a day. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, but `min_wait_ms` if the origin
+    asked for that; at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None

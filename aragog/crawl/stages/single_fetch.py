@@ -22,7 +22,7 @@ from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
 from aragog.crawl.pipeline.site_rules import original_form_for_robots
-from aragog.crawl.politeness.find_slots import Slot, SlotRequest
+from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
 from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.crawl.stages.polite_gate import PoliteGate
@@ -96,7 +96,7 @@ class SlotSearch(NamedTuple):
     """True if the URL's robots.txt is unknown. One call of `fetch` then reads it."""
 
 
-@dataclass(frozen=True, find_slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRequest:
     """A URL to request, with options."""
 
@@ -111,7 +111,7 @@ class SingleRequest:
     """The egress route to use regardless of the rules. If empty, the rules decide."""
 
 
-@dataclass(frozen=True, find_slots=True)
+@dataclass(frozen=True, slots=True)
 class SingleFetch:
     """Sends requests one by one. Thread-safe."""
 
@@ -147,7 +147,7 @@ class SingleFetch:
                 SlotSearch(reply, 0, interval_s)
                 if isinstance(reply, Slot)
                 else SlotSearch(
-                    None, self._wait_for_near_slot_ms(reply.key, reply.free_at_ms), interval_s
+                    None, self._near_slot_wait_ms(reply.key, reply.free_at_ms), interval_s
                 )
             )
         return [searches.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
@@ -209,7 +209,7 @@ class SingleFetch:
             self.access.limiter.key_for(job.url), crawl_delay_s, max_wait_ms=max_wait_ms
         )
 
-    def _wait_for_near_slot_ms(self, key: str, free_at_ms: int) -> int:
+    def _near_slot_wait_ms(self, key: str, free_at_ms: int) -> int:
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)
@@ -253,7 +253,7 @@ class SingleFetch:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
                 return reply
-            wait_s = self._wait_for_near_slot_ms(reply.key, reply.free_at_ms) / 1000
+            wait_s = self._near_slot_wait_ms(reply.key, reply.free_at_ms) / 1000
             if wait_s >= remaining_s() or not self._wait(wait_s, remaining_s):
                 return None
 

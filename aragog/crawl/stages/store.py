@@ -34,7 +34,7 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, ending_of_page
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.groups import Groups, Waiting
+from aragog.crawl.stages.groups import Groups, WaitingBatch
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.write_groups import MAX_BEGUN, WaitingWrite, WriteGroups
@@ -167,7 +167,7 @@ class StoreStage:
         begun = self.begin(batch)
         return self.finish(begun.wait())
 
-    def join(self, batch: PageBatch) -> Waiting[PageBatch, BegunBatch] | None:
+    def join(self, batch: PageBatch) -> WaitingBatch[PageBatch, BegunBatch] | None:
         """
         Let the next thread that begins a batch begin this one, too.
 
@@ -176,7 +176,7 @@ class StoreStage:
         return None if batch.is_urgent else self.begins.join([batch])
 
     def begin(
-        self, batch: PageBatch, waiting: Waiting[PageBatch, BegunBatch] | None = None
+        self, batch: PageBatch, waiting: WaitingBatch[PageBatch, BegunBatch] | None = None
     ) -> BegunBatch:
         """
         Read a batch from the spool, and write its bodies to the open pack.
