@@ -86,7 +86,7 @@ def main() -> None:
         signers = {
             "aragog: three header fields": lambda: signer.sign(message),
             "of these, Ed25519 (cryptography)": lambda: key.sign(b"x" * 500),
-            "http-message-signatures": library_signer(key.private, key.thumbprint),
+            "http-message-signatures": library_signer(key.private_key, key.thumbprint),
         }
         print(f"{count} requests per round, median of {ROUNDS} rounds:")
         rounds = [{name: us_per_call(call, count) for name, call in signers.items()}

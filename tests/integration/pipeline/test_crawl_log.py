@@ -282,7 +282,7 @@ def test_only_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, 
     hung.answers.set()
     first.join(60)
     assert stream.count_rows() == 0
-    assert lease.left_s(["writer"]) == [0.0]
+    assert lease.remaining_s(["writer"]) == [0.0]
 
 
 def test_rows_stay_while_the_storage_is_unreachable(redis_client, stream, tmp_path, s3_settings):

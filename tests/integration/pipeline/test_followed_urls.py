@@ -88,4 +88,4 @@ def written_together(client, write):
 def test_killed_run_leaves_no_list_without_expiry(client):
     followed = FollowedUrls(client, prefix="t9:")
 
-    assert written_together(client, followed.begin) == ["MULTI", "RPUSH", "EXPIRE"]
+    assert written_together(client, followed.create_list) == ["MULTI", "RPUSH", "EXPIRE"]

@@ -56,7 +56,7 @@ def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run,
     assert f"{third.thumbprint} signs from now on" in dropped
     assert third.start_s <= time.time()
     for key in (first, second, third):
-        private = encode_base64url(key.private.private_bytes_raw())
+        private = encode_base64url(key.private_key.private_bytes_raw())
         assert private in path.read_text() or key is not third
         assert private not in made + rotated + shown + table + dropped
 
@@ -91,7 +91,7 @@ def test_site_files_are_written_with_their_headers(run, tmp_path):
     }
     published = json.loads((site / ".well-known/http-message-signatures-directory").read_bytes())
     assert [key["kid"] for key in published["keys"]] == [read_keys(path)[0].thumbprint]
-    private = encode_base64url(read_keys(path)[0].private.private_bytes_raw())
+    private = encode_base64url(read_keys(path)[0].private_key.private_bytes_raw())
     assert not any(private in each.read_text() for each in site.rglob("*") if each.is_file())
     configuration = (site / "nginx.conf").read_text()
     assert "location = /.well-known/http-message-signatures-directory {" in configuration

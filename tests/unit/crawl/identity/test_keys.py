@@ -72,7 +72,7 @@ def test_key_file_readable_by_others_is_refused(path):
 
 def entry():
     key = new_key(0)
-    return key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())}
+    return key.public_jwk() | {"d": encode_base64url(key.private_key.private_bytes_raw())}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_missing_key_file_is_reported(path):
 
 def test_key_never_shows_its_private_part():
     key = new_key(0)
-    private = encode_base64url(key.private.private_bytes_raw())
+    private = encode_base64url(key.private_key.private_bytes_raw())
 
     assert private not in repr(key)
     assert private not in json.dumps(key.public_jwk())

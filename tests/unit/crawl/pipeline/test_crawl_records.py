@@ -21,7 +21,7 @@ def test_record_round_trips_with_unknown_fields():
 
     record = CrawlRecord.read(wire)
 
-    assert replace(record, unknown={}) == DOCS
+    assert replace(record, unknown_fields={}) == DOCS
     assert orjson.loads(record.wire())["quota"] == 9
 
 

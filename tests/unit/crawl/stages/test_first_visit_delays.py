@@ -72,7 +72,7 @@ def test_memory_is_bounded_for_any_number_of_domains():
     for n in range(1000):
         delays.split([f"http://d{n}.example/"])
 
-    assert len(delays._until_s) <= 101
+    assert len(delays._busy_until_s) <= 101
 
 
 def test_least_urgent_priority_stays_unchanged():
