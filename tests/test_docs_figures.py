@@ -89,7 +89,7 @@ FIGURES = {
     ],
     "fetching.md": [
         f"more than {body_limits.BOMB_RATIO} times its compressed size",
-        f"skipped, {reader.MAX_INTERIM} at most",
+        f"skipped, {reader.MAX_INTERIM_RESPONSES} at most",
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],
     "http.md": [

@@ -129,13 +129,13 @@ class _Collector:
         return reason
 
     def _decode_units(self, piece: bytes) -> str | None:
-        data, at = self._incomplete_unit + piece if self._incomplete_unit else piece, 0
-        while len(data) - at >= UNIT_BYTES:
-            if reason := self._decode(data[at : at + UNIT_BYTES]):
+        data, position = self._incomplete_unit + piece if self._incomplete_unit else piece, 0
+        while len(data) - position >= UNIT_BYTES:
+            if reason := self._decode(data[position : position + UNIT_BYTES]):
                 self._incomplete_unit = b""
                 return reason
-            at += UNIT_BYTES
-        self._incomplete_unit = data[at:]
+            position += UNIT_BYTES
+        self._incomplete_unit = data[position:]
         return None
 
     def _decode_rest(self, *, complete: bool = False) -> str | None:
@@ -180,8 +180,9 @@ class _Collector:
     def _sniff_start(self, *, final: bool) -> None:
         if self._sniff is not None and (final or self._size >= SNIFF_BYTES):
             sniff, self._sniff = self._sniff, None
-            first = self._pieces[0] if self._pieces else b""
-            sniff((first if len(first) >= SNIFF_BYTES else b"".join(self._pieces))[:SNIFF_BYTES])
+            first_piece = self._pieces[0] if self._pieces else b""
+            start = first_piece if len(first_piece) >= SNIFF_BYTES else b"".join(self._pieces)
+            sniff(start[:SNIFF_BYTES])
 
     def _handle_overflow(self, piece: bytes, *, inner: bool) -> str:
         """Handle output beyond the limit. `inner` is False for output of the last decoder."""

@@ -99,7 +99,9 @@ def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None
     return f"content type {name[:100]}"
 
 
-def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[str]) -> str | None:
+def content_refusal(
+    first_bytes: bytes, content_type: str | None, allowed: Sequence[str]
+) -> str | None:
     """
     Return why a body with these first bytes is not a page, or None.
 
@@ -107,10 +109,10 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
     Without a declared type, or with `text/plain` (many servers' default for unknown files), one
     binary byte is enough.
     """
-    if "*/*" in allowed or first.startswith(_TEXT_BOMS):
+    if "*/*" in allowed or first_bytes.startswith(_TEXT_BOMS):
         return None
-    detected = next((name for magic, name in _MAGIC_NUMBERS if first.startswith(magic)), None)
-    if detected == "image/bmp" and not _has_binary_bytes(first):
+    detected = next((name for magic, name in _MAGIC_NUMBERS if first_bytes.startswith(magic)), None)
+    if detected == "image/bmp" and not _has_binary_bytes(first_bytes):
         detected = None  # text that happens to begin with "BM"
     if detected is not None and type_refusal(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
@@ -118,9 +120,13 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
         return None  # this is the declared format, and it is allowed
-    if name in ("", "text/plain") and _has_binary_bytes(first) and not _may_be_utf16(first):
+    if (
+        name in ("", "text/plain")
+        and _has_binary_bytes(first_bytes)
+        and not _may_be_utf16(first_bytes)
+    ):
         return "the content is binary and has no specific content type"
-    if _is_mostly_binary(first):
+    if _is_mostly_binary(first_bytes):
         return f"the content is binary, declared as {name}"
     return None
 
@@ -131,21 +137,24 @@ def is_undecoded(headers: Headers, body: bytes) -> bool:
     return has_unknown_coding(codings) and _has_binary_bytes(body[:SNIFF_BYTES])
 
 
-def _has_binary_bytes(first: bytes) -> bool:
-    return bool(first.translate(None, _NON_BINARY_BYTES))
+def _has_binary_bytes(first_bytes: bytes) -> bool:
+    return bool(first_bytes.translate(None, _NON_BINARY_BYTES))
 
 
-def _is_mostly_binary(first: bytes) -> bool:
+def _is_mostly_binary(first_bytes: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
     About 10% of the bytes of compressed data are binary, none of text, and a few of a damaged page.
     Zeros are not counted, because UTF-16 contains many.
     """
-    return 20 * len(first.translate(None, _NON_BINARY_BYTES + b"\0")) > len(first)
+    return 20 * len(first_bytes.translate(None, _NON_BINARY_BYTES + b"\0")) > len(first_bytes)
 
 
-def _may_be_utf16(first: bytes) -> bool:
+def _may_be_utf16(first_bytes: bytes) -> bool:
     """Return True if every other byte is zero, as in UTF-16 Latin text without a BOM."""
-    zeros = first.count(0)
-    return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))
+    zeros = first_bytes.count(0)
+    return 10 * zeros > 3 * len(first_bytes) and zeros in (
+        first_bytes[::2].count(0),
+        first_bytes[1::2].count(0),
+    )

@@ -49,15 +49,15 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     Raises:
         Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
     """
-    head, rest = _read_head(read, limits.head)
-    decoded = _read_body(head, rest, read, limits)
+    head, body_start = _read_head(read, limits.head)
+    decoded = _read_body(head, body_start, read, limits)
     return RecordedResponse(head.status, head.headers, decoded.data, decoded.truncated_why)
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
     block = b""
     while True:
-        ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
+        ends = [position for end in (b"\r\n\r\n", b"\n\n") if (position := block.find(end)) >= 0]
         if ends or len(block) > max_bytes:
             break
         if not (piece := read(PIECE_BYTES)):
@@ -81,9 +81,9 @@ def _replace_version(block: bytes) -> bytes:
 
 
 def _read_body(
-    head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
+    head: ResponseHead, start: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    wire, is_cut = _read_wire(first, read, limits.wire)
+    wire, is_cut = _read_wire(start, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
         body = _decode(head, wire, bounds)
@@ -96,8 +96,8 @@ def _read_body(
     return body
 
 
-def _read_wire(first: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
-    pieces, size = [first], len(first)
+def _read_wire(start: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
+    pieces, size = [start], len(start)
     while size <= max_bytes and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
         size += len(piece)
@@ -117,7 +117,9 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
 
 
 def _split_body(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
-    received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
+    received = (
+        wire[position : position + PIECE_BYTES] for position in range(0, len(wire), PIECE_BYTES)
+    )
     return read_content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 
 

@@ -55,10 +55,10 @@ def read_page_body(
             f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
         )
 
-    def sniff(first: bytes) -> None:
+    def sniff(first_bytes: bytes) -> None:
         if defaults.trust_declared_types and content_type is not None:
             return
-        if reason := content_refusal(first, content_type, settings.content_types):
+        if reason := content_refusal(first_bytes, content_type, settings.content_types):
             raise UnsupportedContent(reason)
 
     body = response.read_body(bounds, sniff)

@@ -331,21 +331,21 @@ class CrawlRegistry:
             wire: Any = pipe.hget(self._records, name)
             seconds, micros = pipe.time()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
-            before = CrawlRecord.read(wire) if wire else None
-            after = change(before, now_ms, pipe)
-            if before is None and after is None:
+            old = CrawlRecord.read(wire) if wire else None
+            new = change(old, now_ms, pipe)
+            if old is None and new is None:
                 raise _unknown_crawl(name)
-            numbers = {*(before.numbers if before else ()), *(after.numbers if after else ())}
-            current_numbers = () if after is None or after.has_ended else (after.number,)
+            numbers = {*(old.numbers if old else ()), *(new.numbers if new else ())}
+            current_numbers = () if new is None or new.has_ended else (new.number,)
             pipe.multi()
-            if after is None:
+            if new is None:
                 pipe.hdel(self._records, name)
             else:
-                pipe.hset(self._records, name, after.wire())
+                pipe.hset(self._records, name, new.wire())
             for number in sorted(numbers - set(current_numbers)):
                 pipe.hsetnx(self._ended, str(number), str(now_ms))
             pipe.incr(self._version)
-            result[:] = [record for record in (after or before,) if record]
+            result[:] = [record for record in (new or old,) if record]
 
         with _translate_errors():
             self._redis.transaction(run, self._records)

@@ -69,8 +69,8 @@ class FollowedUrls:
     def add_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
         """Add URLs already in flight (normalized), if a caller is waiting for this request ID."""
         if request_id.startswith(RUN_PREFIX):
-            new = [url for url in urls if self._remember_if_new(hash((request_id, url, depth)))]
-            self._push(request_id, [f"{depth} {url}" for url in new])
+            new_urls = [u for u in urls if self._remember_if_new(hash((request_id, u, depth)))]
+            self._push(request_id, [f"{depth} {url}" for url in new_urls])
 
     def _push(self, request_id: str, elements: Sequence[str]) -> None:
         if elements and request_id.startswith(RUN_PREFIX):

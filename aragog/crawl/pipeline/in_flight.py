@@ -172,9 +172,9 @@ class InFlightSet:
         if for_crawl.max_urls is None:
             return -1
         count_elsewhere = 0
-        for other in self._nodes.clients:
-            if other is not client:
-                values: Any = other.hmget(
+        for other_client in self._nodes.clients:
+            if other_client is not client:
+                values: Any = other_client.hmget(
                     f"{self._counts}{for_crawl.crawl}", ["enqueued", "repeated"]
                 )
                 count_elsewhere += int(values[0] or 0) - int(values[1] or 0)

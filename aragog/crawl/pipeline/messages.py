@@ -111,8 +111,8 @@ class UrlJob:
     @property
     def url_forms(self) -> tuple[str, ...]:
         """All forms of `next_url` that robots.txt must allow."""
-        other = self.target_given if self.target else self.given
-        return (self.next_url, other) if other else (self.next_url,)
+        original_form = self.target_given if self.target else self.given
+        return (self.next_url, original_form) if original_form else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
         """Return the job as JSON, without default values."""

@@ -210,9 +210,9 @@ def describe(wire: Mapping[str, Any]) -> str:
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
-            first = [_get_url(item) for item in items[:MAX_SHOWN_URLS]]
-            ellipsis = ["…"] if len(items) > len(first) else []
-            return f"{len(items)} {name}: {', '.join(first + ellipsis)}"[:MAX_SHOWN_CHARS]
+            urls = [_get_url(item) for item in items[:MAX_SHOWN_URLS]]
+            ellipsis = ["…"] if len(items) > len(urls) else []
+            return f"{len(items)} {name}: {', '.join(urls + ellipsis)}"[:MAX_SHOWN_CHARS]
     return str(wire)[:MAX_SHOWN_CHARS]
 
 

@@ -85,9 +85,9 @@ class SitemapWalks:
         Returns:
             The walk's size, not counting this file's URLs.
         """
-        key, first = self._key(walk), url_key(files[0])
+        key, first_file_key = self._key(walk), url_key(files[0])
         with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
-            pipe.hget(key, first)
+            pipe.hget(key, first_file_key)
             for url in files:
                 pipe.hset(key, url_key(url), _READ)
             pipe.hget(key, _URLS)
@@ -96,8 +96,8 @@ class SitemapWalks:
             state, *_, urls_before, fields, _ = pipe.execute()
             if state != _READ:
                 self._redis.hincrby(key, _URLS, urls)
-        others = int(urls_before or 0) - (urls if state == _READ else 0)
-        return WalkSize(fields - (urls_before is not None), max(0, others))
+        other_urls = int(urls_before or 0) - (urls if state == _READ else 0)
+        return WalkSize(fields - (urls_before is not None), max(0, other_urls))
 
     def _key(self, walk: Walk) -> str:
         return f"{self._prefix}{walk.request_id}:{walk.domain}"

@@ -237,14 +237,14 @@ class Spool:
     def _read_state(self, client: redis.Redis) -> SpoolState:
         bounds = self._server_bounds(client)
         with _translate_errors():
-            used, closed = _script("state").run(
+            used_bytes, closed = _script("state").run(
                 client,
                 spool=self._spool_key,
                 high_bytes=bounds.high_bytes,
                 low_bytes=bounds.low_bytes,
             )
-        share = used / bounds.high_bytes
-        return SpoolState(used, bool(closed), used >= bounds.max_fetch_bytes, share)
+        share = used_bytes / bounds.high_bytes
+        return SpoolState(used_bytes, bool(closed), used_bytes >= bounds.max_fetch_bytes, share)
 
     def idle_tokens(self, min_idle_s: float, limit: int) -> list[str]:
         """

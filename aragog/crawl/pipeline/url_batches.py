@@ -106,9 +106,9 @@ class UrlBatches:
                 by_domain[domain].update(
                     data[start : start + 16] for start in range(0, len(data), 16)
                 )
-        left = {domain: self._count_in_flight(list(keys)) for domain, keys in by_domain.items()}
+        counts = {domain: self._count_in_flight(list(keys)) for domain, keys in by_domain.items()}
         total = sum(map(len, by_domain.values()))
-        in_flight = {domain: count for domain, count in left.items() if count}
+        in_flight = {domain: count for domain, count in counts.items() if count}
         return BatchState(total, in_flight, not_before_ms)
 
     def _count_in_flight(self, keys: list[bytes]) -> int:

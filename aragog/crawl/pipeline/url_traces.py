@@ -317,21 +317,21 @@ class UrlTraces:
         """Return the spans of one run of a stage. They end with the `with` block."""
         return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))
 
-    def delivery(self, first: str, url: str, changes: int) -> Span | None:
+    def start_delivery(self, first_traceparent: str, url: str, change_count: int) -> Span | None:
         """
         Return a span for one attempt of a webhook delivery, or None.
 
         Args:
-            first: the first attempt's span context; "" for the first attempt.
+            first_traceparent: the first attempt's span context; "" for the first attempt.
             url: the receiver's URL.
-            changes: the number of changes.
+            change_count: the number of changes.
         """
         if self.tracer is None:
             return None
         attributes: dict[str, Value] = {"http.request.method": "POST", "url.full": url}
-        attributes["messaging.batch.message_count"] = changes
-        if first:
-            return self.tracer.child("webhook", first, SpanPart.CLIENT, attributes)
+        attributes["messaging.batch.message_count"] = change_count
+        if first_traceparent:
+            return self.tracer.child("webhook", first_traceparent, SpanPart.CLIENT, attributes)
         if self._rng() >= self.tracer.ratio:
             return None
         return self.tracer.root("webhook", SpanPart.CLIENT, attributes)

@@ -92,9 +92,9 @@ class Leases:
         with self.client.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hmget(self.key, [field(name) for name in names])
-            (now_s, now_us), values = pipe.execute()
-        now = now_s + now_us / 1_000_000
-        return [max(0.0, _expiry_s(value) - now) for value in values]
+            (seconds, micros), values = pipe.execute()
+        now_s = seconds + micros / 1_000_000
+        return [max(0.0, _expiry_s(value) - now_s) for value in values]
 
     def count(self) -> int:
         """Return the number of leases, including expired ones that were not removed yet."""

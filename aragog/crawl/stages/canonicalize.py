@@ -267,8 +267,8 @@ class CanonicalizeStage:
 
 
 def _describe(batch: ResultBatch) -> str:
-    first, *others = [result.fetch.final_url for result in batch.results if result.token]
-    return f"{first} and {len(others)} other pages" if others else first
+    first_url, *other_urls = [result.fetch.final_url for result in batch.results if result.token]
+    return f"{first_url} and {len(other_urls)} other pages" if other_urls else first_url
 
 
 def _split_into_single_pages(batch: ResultBatch) -> list[OutgoingMessage]:

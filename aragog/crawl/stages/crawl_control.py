@@ -203,20 +203,20 @@ class CrawlControl:
             raise BadInput(f"crawl: {name} always exists and cannot be deleted")
         self.registry.set_state(name, CrawlPhase.CANCELLED, "it is being deleted")
         store = self.store()
-        kept: Counter[str] = Counter()
-        deleted = 0
+        kept_counts: Counter[str] = Counter()
+        deleted_count = 0
         for url, row in store.crawls.walk(name):
             reason = kept_because(row, name)
             if reason is None:
                 store.remove(url)
-                deleted += 1
+                deleted_count += 1
             else:
                 store.crawls.remove(name, [url], store.clock.now_ms())
-                kept[reason] += 1
+                kept_counts[reason] += 1
         self.registry.delete(name)
         self.counts.delete(record.numbers)
         self.seeds.delete(name)
-        return DeletionCounts(deleted, dict(kept))
+        return DeletionCounts(deleted_count, dict(kept_counts))
 
 
 def _normalize(kind: str, values: Sequence[str]) -> list[str]:

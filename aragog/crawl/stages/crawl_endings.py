@@ -90,18 +90,18 @@ class CrawlEndings:
         ]
 
     def _add_members(self, ended: Iterable[EndedUrl]) -> None:
-        pages: dict[str, dict[str, int]] = defaultdict(dict)
-        earlier: dict[str, dict[str, int]] = defaultdict(dict)
+        new_pages: dict[str, dict[str, int]] = defaultdict(dict)
+        stored_pages: dict[str, dict[str, int]] = defaultdict(dict)
         for ending in ended:
             name = self.name_of(ending.job)
             if ending.canonical_url and name and name != ending.joined:
-                members = earlier if ending.existed else pages
-                members[name][ending.canonical_url] = ending.at_ms
+                pages_by_crawl = stored_pages if ending.existed else new_pages
+                pages_by_crawl[name][ending.canonical_url] = ending.at_ms
         # New pages first: if two URLs of one page end together, the second one finds it stored.
-        for name, new in pages.items():
-            self.members.add(name, new)
-        for name, stored in earlier.items():
-            self.members.add_stored(name, stored)
+        for name, pages in new_pages.items():
+            self.members.add(name, pages)
+        for name, pages in stored_pages.items():
+            self.members.add_stored(name, pages)
 
     def name_of(self, job: UrlJob) -> str:
         """Return the name of a job's crawl; empty if its pages are not marked."""

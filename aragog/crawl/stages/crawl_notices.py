@@ -127,8 +127,8 @@ class CrawlNotices:
         errors = error_rate(hours, hour)
         current = find_events(status, errors)
         notified = dict(record.notified)
-        new = {kind: event for kind, event in current.items() if notified.get(kind) != event}
-        for kind, event in new.items():
+        new_events = {kind: event for kind, event in current.items() if notified.get(kind) != event}
+        for kind, event in new_events.items():
             delivery = Delivery(
                 crawl_receiver(record.name), f"{kind} {event}", (make_notice(kind, status, errors),)
             )
@@ -137,4 +137,4 @@ class CrawlNotices:
         if unchanged | current != notified:
             with suppress(BadInput):  # the crawl was just deleted
                 self.registry.update_fields(record, notified=unchanged | current)
-        return len(new)
+        return len(new_events)

@@ -372,9 +372,9 @@ def _find_original_forms(
     original_forms: dict[str, str] = {}
     for url, normal_url in zip(inputs, normalized, strict=True):
         if not isinstance(normal_url, InvalidUrl) and (
-            other := original_form_for_robots(url, normal_url)
+            original_form := original_form_for_robots(url, normal_url)
         ):
-            original_forms.setdefault(normal_url, other)
+            original_forms.setdefault(normal_url, original_form)
     return original_forms
 
 

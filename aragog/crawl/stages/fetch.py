@@ -367,9 +367,9 @@ class _Run:
         messages = []
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
-            first = RobotsBatch(tuple(origins), tuple(self.robots_first))
-            priority = most_urgent(first.jobs)
-            messages.append(OutgoingMessage(Destination.ROBOTS, first, priority=priority))
+            batch = RobotsBatch(tuple(origins), tuple(self.robots_first))
+            priority = most_urgent(batch.jobs)
+            messages.append(OutgoingMessage(Destination.ROBOTS, batch, priority=priority))
         if stale := self.stage.access.claim_refresh(self.stale_origins):
             messages.append(
                 OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True))

@@ -66,8 +66,8 @@ class Groups(Generic[T, R]):
         while not group and not batch.done.is_set():
             # Another thread took this batch. Until it has finished, this thread takes the next
             # ones.
-            if others := self._take_group(None):
-                _handle_together(others, handle)
+            if other_group := self._take_group(None):
+                _handle_together(other_group, handle)
             else:
                 batch.done.wait()
         if len(group) > 1:

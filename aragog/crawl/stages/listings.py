@@ -152,17 +152,17 @@ class Listings:
         """Return the jobs whose call has not yet followed the page's next pages to this depth."""
         if self.followed_pages is None:
             return list(jobs)
-        new = [job for job in jobs if not job.request_id]
+        unfollowed = [job for job in jobs if not job.request_id]
         for name, depths in _depths_by_call(jobs).items():
             followed_depths = self.followed_pages.depths(name, list(depths))
             depth_by_url = dict(zip(depths, followed_depths, strict=True))
-            new += [
+            unfollowed += [
                 job
                 for job in jobs
                 if job.request_id + NEXT_PAGES_SUFFIX == name
                 and _is_new(depth_by_url[job.url], job.depth)
             ]
-        return new
+        return unfollowed
 
 
 def _page_from_record(

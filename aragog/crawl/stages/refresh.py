@@ -117,8 +117,8 @@ class RefreshStage:
             return Tick()
         smooth_s = self.settings.refresh.smooth_s
         upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=elapsed_s, smooth_s=smooth_s)
-        due = self._claim(now_ms, upto_ms)
-        to_fetch, postponed = self._split_by_rate(due, now_ms=now_ms, tick_s=elapsed_s)
+        due_pages = self._claim(now_ms, upto_ms)
+        to_fetch, postponed = self._split_by_rate(due_pages, now_ms=now_ms, tick_s=elapsed_s)
         self.schedule.postpone(postponed)
         sources = [due_page.url for due_page in to_fetch if _is_source(due_page)]
         enqueued = self._enqueue(
@@ -133,7 +133,7 @@ class RefreshStage:
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
-    def _find_sources(self, due: Sequence[Due], now_ms: int) -> None:
+    def _find_sources(self, due_pages: Sequence[Due], now_ms: int) -> None:
         """
         Start reading the sitemaps and feeds of watched pages' hosts.
 
@@ -143,7 +143,7 @@ class RefreshStage:
         if self.signals is None or not self.settings.refresh.signals:
             return
         watched_urls: dict[str, list[str]] = defaultdict(list)
-        for due_page in due:
+        for due_page in due_pages:
             if due_page.watched:
                 watched_urls[host(due_page.url)].append(due_page.url)
         trusts = self.signals.trusts(watched_urls)
@@ -162,25 +162,25 @@ class RefreshStage:
             self._enqueue([*sitemaps, *feeds], SOURCE_OPTIONS)
 
     def _claim(self, now_ms: int, upto_ms: int) -> list[Due]:
-        due: list[Due] = []
+        due_pages: list[Due] = []
         deadline_s = self.clock.monotonic_s() + TICK_S
-        while len(due) < _MAX_CLAIMED and self.clock.monotonic_s() < deadline_s:
+        while len(due_pages) < _MAX_CLAIMED and self.clock.monotonic_s() < deadline_s:
             size = self.settings.refresh.batch
             claimed = self.schedule.claim_due(now_ms, size, CLAIM_S, upto_ms=upto_ms)
-            due += claimed
+            due_pages += claimed
             if not claimed:
                 break
-        return due
+        return due_pages
 
     def _split_by_rate(
-        self, due: Sequence[Due], *, now_ms: int, tick_s: float
+        self, due_pages: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
         Split due URLs into those that their domain's share allows now, and postponed ones with
         their new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
-        for due_page in due:
+        for due_page in due_pages:
             by_domain[self.limiter.key_for(due_page.url)].append(due_page)
         rates = self._rates(by_domain, tick_s)
         budgets = self.schedule.budgets(list(by_domain))
@@ -227,8 +227,8 @@ class RefreshStage:
         return {key: delay_s for key, delay_s in delays.items() if delay_s}
 
 
-def _is_source(due: Due) -> bool:
-    return due.state is not None and due.state.page_type in SOURCES
+def _is_source(due_page: Due) -> bool:
+    return due_page.state is not None and due_page.state.page_type in SOURCES
 
 
 def _sitemaps(origin_url: str, urls: Iterable[str]) -> list[str]:

@@ -81,7 +81,9 @@ class JobSelection:
         open_jobs = [_match_stored_kind(job, records.get(job.url)) for job in open_jobs]
         starting = [job for job in open_jobs if _is_at_start(job)]
         expired_urls = self._withdraw_expired([job for job in starting if job.refresh], records)
-        done = [job for job in starting if not job.refresh and _has_page(job, records.get(job.url))]
+        stored_jobs = [
+            job for job in starting if not job.refresh and _has_page(job, records.get(job.url))
+        ]
         validators = {
             job.url: _make_validators(record)
             for job in starting
@@ -89,18 +91,21 @@ class JobSelection:
             and (record := records.get(job.url))
             and (is_scheduled_reading(job) or (not job.sitemap and _is_complete(record)))
         }
-        rules = page_scope.excluded_stored_pages(done, records, self.checks)
-        excluded = [job for job in done if job.url in rules]
-        done = [job for job in done if job.url not in rules]
+        rules = page_scope.excluded_stored_pages(stored_jobs, records, self.checks)
+        excluded_jobs = [job for job in stored_jobs if job.url in rules]
+        stored_jobs = [job for job in stored_jobs if job.url not in rules]
         if self.discovery:  # first, because a run only waits for links listed when the page ends
-            self.discovery.follow_stored([(job, records.get(job.url)) for job in done])
-        self.counters.add({counters.ALREADY_STORED: len(done)})
-        next_jobs = self._end_stored(done, records) + self._end_excluded(excluded, rules)
-        replies += finished_messages(
-            done, {job.url: result_of_record(job.url, records.get(job.url)) for job in done}
+            self.discovery.follow_stored([(job, records.get(job.url)) for job in stored_jobs])
+        self.counters.add({counters.ALREADY_STORED: len(stored_jobs)})
+        next_jobs = self._end_stored(stored_jobs, records) + self._end_excluded(
+            excluded_jobs, rules
         )
-        replies += finished_messages(excluded, page_scope.make_results(rules))
-        dropped_urls = {job.url for job in (*done, *excluded, *unreadable)}
+        replies += finished_messages(
+            stored_jobs,
+            {job.url: result_of_record(job.url, records.get(job.url)) for job in stored_jobs},
+        )
+        replies += finished_messages(excluded_jobs, page_scope.make_results(rules))
+        dropped_urls = {job.url for job in (*stored_jobs, *excluded_jobs, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped_urls]
         postponed = damaged.postponed([*blocked, *unreadable]) + [(job, 0) for job in next_jobs]
         return Selection(to_fetch, postponed, validators, replies)

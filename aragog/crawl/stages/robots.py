@@ -136,14 +136,14 @@ class RobotsStage:
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
         for _ in range(0, max_origins, step):
-            due = self.robots.refreshes.take_expiring(soon_ms, step)
-            origins = self.robots.refreshes.claim(due)
+            expiring = self.robots.refreshes.take_expiring(soon_ms, step)
+            origins = self.robots.refreshes.claim(expiring)
             self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
             groups = [
                 tuple(origins[start : start + size]) for start in range(0, len(origins), size)
             ]
             yield [_background_message(RobotsBatch(group, claimed=True)) for group in groups]
-            if len(due) < step:
+            if len(expiring) < step:
                 return
 
 

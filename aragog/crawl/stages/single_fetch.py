@@ -239,13 +239,13 @@ class SingleFetch:
             has_fetched_rules = True
 
     def _fetch_rules(self, batch: RobotsBatch, remaining_s: Callable[[], float]) -> None:
-        pending = self.robots.run(batch)
-        while pending:
-            first = pending.pop(0)
-            if not self._wait((first.delay_ms or 0) / 1000, remaining_s):
+        messages = self.robots.run(batch)
+        while messages:
+            message = messages.pop(0)
+            if not self._wait((message.delay_ms or 0) / 1000, remaining_s):
                 return
-            if isinstance(first.message, RobotsBatch):
-                pending += self.robots.run(first.message)
+            if isinstance(message.message, RobotsBatch):
+                messages += self.robots.run(message.message)
 
     def _wait_for_slot(self, request: SlotRequest, remaining_s: Callable[[], float]) -> Slot | None:
         """Wait for a slot. Returns None if the caller's time runs out first."""

@@ -176,7 +176,7 @@ class WebhookStage:
             "Aragog-Delivery": delivery.id,
             "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
         }
-        span = self.traces.delivery(delivery.traceparent, webhook.url, len(changes))
+        span = self.traces.start_delivery(delivery.traceparent, webhook.url, len(changes))
         if span is not None:
             headers[HEADER] = span.traceparent
             delivery = replace(delivery, traceparent=delivery.traceparent or span.traceparent)

@@ -85,7 +85,7 @@ class _Gzip(_Coding):
         """True once the current member has produced output."""
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         data, self._carry = self._carry + data, b""
         while data:
             if self._inflate.eof and not self._start_next_member(data):
@@ -97,13 +97,13 @@ class _Gzip(_Coding):
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             self._has_output = self._has_output or bool(piece) or self._member_count == 1
-            out.append(piece[:free_bytes])
+            pieces.append(piece[:free_bytes])
             if len(piece) > free_bytes:
                 self.overflowed = True
                 break
             free_bytes -= len(piece)
             data = self._inflate.unused_data
-        return out[0] if len(out) == 1 else b"".join(out)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _start_next_member(self, data: bytes) -> bool:
         """
@@ -138,10 +138,10 @@ def _lacks_only_trailer(inflate: zlib._Decompress) -> bool:
     return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
-def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """Return True if zlib reaches a checksum, correct or not, with the input `rest`."""
+def _reaches_checksum(inflate: zlib._Decompress, data: bytes) -> bool:
+    """Return True if zlib reaches a checksum, correct or not, with the input `data`."""
     try:
-        inflate.decompress(rest)
+        inflate.decompress(data)
     except zlib.error as error:
         return "incorrect data check" in str(error) or "incorrect length check" in str(error)
     return inflate.eof
@@ -218,17 +218,17 @@ class _Brotli(_Coding):
         return piece
 
     def _process(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         size = 0
         while True:
             piece = self._decompress.process(data, output_buffer_limit=free_bytes + 1 - size)
-            out.append(piece)
+            pieces.append(piece)
             size += len(piece)
             if size > free_bytes:
                 self.overflowed = True
-                return b"".join(out)[:free_bytes]
+                return b"".join(pieces)[:free_bytes]
             if self._decompress.can_accept_more_data() or self._decompress.is_finished():
-                return out[0] if len(out) == 1 else b"".join(out)
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             data = b""
 
     def _decode_to_end(self, data: bytes, free_bytes: int, first_error: brotli.error) -> bytes:
@@ -236,13 +236,13 @@ class _Brotli(_Coding):
         self._decompress = brotli.Decompressor()
         for previous_input in self._inputs:
             self._decompress.process(previous_input)
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         try:
-            for at in range(len(data)):
-                out.append(self._process(data[at : at + 1], free_bytes))
-                free_bytes -= len(out[-1])
+            for position in range(len(data)):
+                pieces.append(self._process(data[position : position + 1], free_bytes))
+                free_bytes -= len(pieces[-1])
                 if self.overflowed or self._decompress.is_finished():
-                    return b"".join(out)
+                    return b"".join(pieces)
         except brotli.error as error:
             raise UnsupportedContent(f"{self.name}: {error}") from error
         raise UnsupportedContent(f"{self.name}: {first_error}") from first_error
@@ -266,13 +266,13 @@ class _Zstd(_Coding):
         self._has_started = self._has_ended = False
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         data, self._carry = self._carry + data, b""
-        at = 0
-        while at < len(data) and not self._has_ended:
-            if self._frame.eof and not self._start_next_frame(data[at : at + 4]):
+        position = 0
+        while position < len(data) and not self._has_ended:
+            if self._frame.eof and not self._start_next_frame(data[position : position + 4]):
                 break
-            chunk = data[at : at + ZSTD_CHUNK_BYTES]
+            chunk = data[position : position + ZSTD_CHUNK_BYTES]
             try:
                 piece = self._frame.decompress(chunk)
             except zstandard.ZstdError as error:
@@ -282,13 +282,13 @@ class _Zstd(_Coding):
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             self._has_started = True
             self._has_output = self._has_output or bool(piece)
-            at += len(chunk) - len(self._frame.unused_data)
-            out.append(piece[:free_bytes])
+            position += len(chunk) - len(self._frame.unused_data)
+            pieces.append(piece[:free_bytes])
             if len(piece) > free_bytes:
                 self.overflowed = True
                 break
             free_bytes -= len(piece)
-        return b"".join(out)
+        return b"".join(pieces)
 
     def _start_next_frame(self, start: bytes) -> bool:
         """

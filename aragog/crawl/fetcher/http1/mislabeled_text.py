@@ -66,18 +66,18 @@ class MislabeledTextDecoder:
             self._is_text = True
             return self._pass_through(data, free_bytes)
         try:
-            out = self._decode(data, free_bytes)
+            decoded = self._decode(data, free_bytes)
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
             return self._pass_through(data, free_bytes)
         # If the stream was cut off this early, the decoded bytes may be text that was never
         # encoded. Drop them.
-        return b"" if self.truncation_error() else out
+        return b"" if self.truncation_error() else decoded
 
     def _decode(self, data: bytes, free_bytes: int) -> bytes:
-        out = self._decoder.feed(data, free_bytes)
+        decoded = self._decoder.feed(data, free_bytes)
         self.overflowed = self._decoder.overflowed
-        return out
+        return decoded
 
     def _pass_through(self, data: bytes, free_bytes: int) -> bytes:
         if not _is_text(data):

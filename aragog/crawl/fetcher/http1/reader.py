@@ -90,13 +90,13 @@ class ResponseReader:
                 self._buffer, self._position = buffer, body_start
                 return buffer[:end], True
             search_start = max(0, len(buffer) - 3)
-            more = self._receive()
-            if not more:
+            received = self._receive()
+            if not received:
                 if not buffer.endswith((b"\n", b"\n\r")):
                     raise _early_close_error(bool(buffer))
                 self._buffer, self._position = b"", 0
                 return buffer.rstrip(b"\r\n"), False
-            buffer += more
+            buffer += received
 
     def read_line(self, max_bytes: int) -> bytes | None:
         """Read the next line, without its end. Returns None if the stream ends first."""
@@ -106,10 +106,10 @@ class ResponseReader:
                     UnreachableKind.PROTOCOL,
                     f"a line of more than {max_bytes} bytes between chunks",
                 )
-            more = self._receive()
-            if not more:
+            received = self._receive()
+            if not received:
                 return None
-            self._buffer, self._position = self._buffer[self._position :] + more, 0
+            self._buffer, self._position = self._buffer[self._position :] + received, 0
         line = self._buffer[self._position : end]
         self.line_bytes += end + 1 - self._position
         self._position = end + 1
@@ -119,13 +119,13 @@ class ResponseReader:
         """Read 1 to `max_bytes` bytes; b"" at the end of the stream."""
         if self._position >= len(self._buffer):
             self._buffer, self._position = self._receive(), 0
-        buffer, at = self._buffer, self._position
-        if len(buffer) - at <= max_bytes:
+        buffer, position = self._buffer, self._position
+        if len(buffer) - position <= max_bytes:
             # Free the buffer: an idle connection would keep 64 KB.
             self._buffer, self._position = b"", 0
-            return buffer[at:] if at else buffer
-        self._position = at + max_bytes
-        return buffer[at : at + max_bytes]
+            return buffer[position:] if position else buffer
+        self._position = position + max_bytes
+        return buffer[position : position + max_bytes]
 
 
 def _find_empty_line(buffer: bytes, start: int) -> tuple[int, int]:

@@ -130,8 +130,8 @@ class LimiterNode:
         """
         if not self.clock.is_known:
             self.read_time()
-        now = stopwatch_us()
-        return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
+        now_us = stopwatch_us()
+        return (self.clock.earliest_us(now_us) + self.clock.latest_us(now_us)) / 2
 
     def read_time(self) -> None:
         """Read the server's clock, in one round trip."""
