@@ -27,7 +27,7 @@ from aragog.crawl.stages.access_rules import AccessRules, Forbidden
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.returning_jobs import ReturningJobs
-from aragog.crawl.stages.waiting_line import InLine
+from aragog.crawl.stages.waiting_line import WaitingJob
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import ManualClock
@@ -243,10 +243,10 @@ class MemoryLine:
     """The jobs that were put into lines."""
 
     def __init__(self) -> None:
-        self.waiting: list[InLine] = []
+        self.waiting: list[WaitingJob] = []
         self.released: list[str] = []
 
-    def park(self, waiting: Sequence[InLine]) -> None:
+    def park(self, waiting: Sequence[WaitingJob]) -> None:
         self.waiting += waiting
 
     def release_rules_waiters(self, origins: Sequence[str]) -> None:

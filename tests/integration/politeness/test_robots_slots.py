@@ -11,7 +11,7 @@ from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob, split_into_batch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.slots import SlotRequest
 from aragog.crawl.stages.polite_gate import RobotsGate
-from aragog.crawl.stages.robots import SLOT_WITHIN_MS
+from aragog.crawl.stages.robots import MAX_SLOT_WAIT_MS
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis
@@ -92,7 +92,7 @@ def test_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_harness):
     (later,) = harness.step(OutgoingMessage(Destination.ROBOTS, refresh))
 
     # It reserves its slot a few seconds in advance, ahead of the URLs in line.
-    assert later.delay_ms > 9000 - SLOT_WITHIN_MS
+    assert later.delay_ms > 9000 - MAX_SLOT_WAIT_MS
     assert later.message.claimed
     assert [request.path for request in harness.origin.seen] == ["/"]
 

@@ -10,7 +10,7 @@ from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.rendering.models import NotRendered, PlainPage, RenderedPage, ResourceRequest
 from aragog.crawl.stages.page_facts import fetch_facts
-from aragog.crawl.stages.render import LOST, RenderStage
+from aragog.crawl.stages.render import LOST_REASON, RenderStage
 from aragog.errors import BrowserUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import decompress
@@ -142,7 +142,7 @@ def test_page_that_lost_two_processes_is_not_rendered_again(stage, browser, mark
     for _ in range(2):
         marks.start_run([batch.results[0].token])
 
-    assert run(stage, batch).fetch.rendering == LOST
+    assert run(stage, batch).fetch.rendering == LOST_REASON
     assert not browser.pages
     assert not marks.begun
 
