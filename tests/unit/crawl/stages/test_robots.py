@@ -9,8 +9,8 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.politeness.robots_records import RulesState, Validators
 from aragog.crawl.stages.access_rules import Forbidden
 from aragog.crawl.stages.robots import (
-    RULES_POLL_MS,
     MAX_SLOT_WAIT_MS,
+    RULES_POLL_MS,
     RobotsStage,
 )
 from aragog.fetch_record.causes import RefusalCause
