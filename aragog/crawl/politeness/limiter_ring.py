@@ -245,7 +245,7 @@ class LimiterRing:
         self._sleep_s(seconds)
 
     def _move_domains(self, leased: LeasedRing) -> None:
-        """Take over every domain whose state is on a former node."""
+
         record, moved_count = leased.record, 0
         for name in record.exporters:
             domains = _domains_on(leased.nodes[name])
@@ -274,7 +274,7 @@ class LimiterRing:
 
 
 def _domains_on(node: LimiterNode) -> Iterator[str]:
-    """Yield the domains whose state is on a node."""
+
     for key in chain(node.keys("slot"), node.keys("concurrent")):
         yield key.decode()
 

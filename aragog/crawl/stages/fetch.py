@@ -232,7 +232,9 @@ class _Run:
             if outcome.outcome is not OutcomeKind.DEFERRED:
                 self._record_outcome(job, DomainOutcome(outcome.outcome, outcome.status))
             if is_signed_out and job.after_status != SIGNED_OUT:
-                self._fail(replace(job, after_status=SIGNED_OUT), make_result(job, outcome), 0)
+                self._retry_or_fail(
+                    replace(job, after_status=SIGNED_OUT), make_result(job, outcome), 0
+                )
             elif isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
@@ -244,9 +246,9 @@ class _Run:
             self._defer(_with_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(self._reroute(job, outcome), make_result(job, outcome), retry_at_ms)
+            self._retry_or_fail(self._reroute(job, outcome), make_result(job, outcome), retry_at_ms)
         elif (rerouted := self._reroute(job, outcome)) is not job:
-            self._fail(rerouted, make_result(job, outcome))
+            self._retry_or_fail(rerouted, make_result(job, outcome))
         else:
             self._add_result(make_result(job, outcome))
 
@@ -286,7 +288,9 @@ class _Run:
     def _ms_until(self, at_ms: int | None) -> int | None:
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
-    def _fail(self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None) -> None:
+    def _retry_or_fail(
+        self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None
+    ) -> None:
         """Schedule another attempt, or record the failure if none are left."""
         retry = self.stage.returning_jobs.next_attempt(job, min_wait_ms)
         if retry is None:

@@ -133,7 +133,7 @@ class ReleaseStage:
         return sum(self._run_server(server) for server in self.lines.servers)
 
     def _run_server(self, server: LineServer) -> int:
-        """Check a server's due lines. Returns how many URLs were sent."""
+        """Return how many URLs were sent."""
         sent_count = 0
         while due_lines := server.claim_due(MAX_LINES):
             check = _LineCheck(self, server, due_lines)
@@ -144,7 +144,7 @@ class ReleaseStage:
         return sent_count
 
     def _check_lines_with_new_rates(self) -> None:
-        """Check the lines whose rates an override may have changed."""
+
         table = self.overrides.table()
         if table is self._last_overrides:
             return
@@ -158,8 +158,6 @@ class ReleaseStage:
 
 
 class _LineCheck:
-    """One check of a server's due lines."""
-
     def __init__(
         self, stage: ReleaseStage, server: LineServer, due_lines: Mapping[str, DueLine]
     ) -> None:

@@ -271,7 +271,7 @@ class _RobotsRun:
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - MAX_SLOT_WAIT_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
-    def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
+    def _retry_later(self, origin_url: str, key: str, outcome: Deferred) -> None:
         """Try an origin again later: no proxy works, or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
@@ -281,7 +281,7 @@ class _RobotsRun:
             self._retry_near_slot(origin_url, key, at_ms)
 
     def _fetch(self, near_slots: Mapping[str, Slot]) -> None:
-        """Fetch the rules concurrently and store them."""
+
         validators = self._read_validators(near_slots)
         with self.stage.pool.batch() as pool_batch:
             calls = {
@@ -291,23 +291,23 @@ class _RobotsRun:
         results = []
         for origin_url, call in calls.items():
             outcome, tdm_rules = call.result()
-            self._trace(origin_url, outcome)
+            self._trace_fetch(origin_url, outcome)
             if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
-                self._defer(origin_url, near_slots[origin_url].key, outcome)
+                self._retry_later(origin_url, near_slots[origin_url].key, outcome)
             else:
                 results.append(make_robots_result(origin_url, outcome)._replace(tdm=tdm_rules))
         if results:
             if incomplete := [o for o in near_slots if self._is_incomplete(o)]:
                 self.robots.mark_insufficient(incomplete)
             self.robots.put_many(results)
-            self._compare(results)
+            self._compare_with_reppy(results)
             self._release_waiting(
                 result.origin for result in results if not is_error(result.status)
             )
         self.stage.counters.add({counters.ROBOTS: len(near_slots)})
 
-    def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Compare a sample of the files with reppy's results."""
+    def _compare_with_reppy(self, results: Iterable[RobotsResult]) -> None:
+        """Compare a sample of the files."""
         if (reppy := self.stage.second_opinion) is None:
             return
         checks = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
@@ -322,7 +322,7 @@ class _RobotsRun:
         if waiting:
             self.stage.line.release_rules_waiters(waiting)
 
-    def _trace(self, origin_url: str, outcome: Outcome) -> None:
+    def _trace_fetch(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the spans of traced URLs waiting for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
