@@ -321,18 +321,19 @@ class FetchAttempt:
 
         If it contains the start of the page, that part is stored as a truncated response.
         """
-        part = parse_content_range(response.head)
-        if part.is_start:
-            return self._read_page(response, part.missing)
+        content_range = parse_content_range(response.head)
+        if content_range.is_start:
+            return self._read_page(response, content_range.missing)
         response.discard()
-        reason = f"206, although no Range was requested: {part.missing}"
+        reason = f"206, although no Range was requested: {content_range.missing}"
         return Unreachable(**self._record_fields(), kind=UnreachableKind.STATUS, reason=reason)
 
     def _withheld_outcome(self, response: HttpResponse, status_line: str) -> Withheld:
         head = response.head
         price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
-        kind, record = WITHHELD[head.status], self._error_record_fields(response)
-        return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
+        record = self._error_record_fields(response)
+        outcome = WITHHELD[head.status]
+        return Withheld(**record, outcome=outcome, reason=status_line, crawler_price=price)
 
     def _error_record_fields(self, response: HttpResponse) -> dict[str, Any]:
         max_bytes = self._options.error_body_bytes

@@ -35,19 +35,20 @@ class FolderFiles:
 
     def put(self, name: str, source: Path) -> None:
         target = self.folder / name
-        part = target.with_name(f".{target.name}.{os.getpid()}")  # Spark ignores such names
+        # Spark ignores such names.
+        temporary_file = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with source.open("rb") as data, part.open("wb") as file:
+            with source.open("rb") as data, temporary_file.open("wb") as file:
                 shutil.copyfileobj(data, file)
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(target)
+            temporary_file.replace(target)
             _sync(target.parent)
             for leftover in target.parent.glob(f".{target.name}.*"):  # left by killed writers
                 leftover.unlink(missing_ok=True)
         except OSError as error:
-            part.unlink(missing_ok=True)
+            temporary_file.unlink(missing_ok=True)
             raise ContentUnavailable(str(self.folder), error.strerror or str(error)) from error
 
     def check(self) -> None:

@@ -148,7 +148,7 @@ class StageSpans:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_class: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -203,14 +203,14 @@ class StageSpans:
         self,
         job: UrlJob,
         name: str,
-        kind: SpanPart,
+        span_part: SpanPart,
         attributes: Attributes,
         started_ns: int | None = None,
     ) -> Span | None:
         parent = self.span_for(job)
         if parent is None or self._tracer is None:
             return None
-        return self._tracer.child(name, parent.traceparent, kind, attributes, started_ns)
+        return self._tracer.child(name, parent.traceparent, span_part, attributes, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
         """Return a gate that records a fetch's requests; None if its URL is not traced."""

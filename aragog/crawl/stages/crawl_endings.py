@@ -123,8 +123,8 @@ class CrawlEndings:
             urls_by_crawl[self.name_of(job)].append(job.url)
         members = {
             (name, url)
-            for name, part in urls_by_crawl.items()
-            for url in (self.members.among(name, part) if name else part)
+            for name, crawl_urls in urls_by_crawl.items()
+            for url in (self.members.among(name, crawl_urls) if name else crawl_urls)
         }
         return self.end([self._stored_ending(job, urls[job.url], now_ms, members) for job in jobs])
 

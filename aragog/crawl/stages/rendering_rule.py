@@ -72,8 +72,8 @@ class RenderingRule:
         return [
             OutgoingMessage(
                 destination,
-                ResultBatch(part),
-                priority=most_urgent(result.job for result in part),
+                ResultBatch(batch),
+                priority=most_urgent(result.job for result in batch),
             )
-            for destination, part in batches
+            for destination, batch in batches
         ]

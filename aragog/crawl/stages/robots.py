@@ -330,10 +330,9 @@ class _RobotsRun:
 
     def _read_validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the cached rules' validators.
+        Return the cached rules' validators; none for a refresh requested by a user.
 
-        Return none for a refresh requested by a user, or if tdmrep.json is read, because both files
-        are cached together.
+        Also returns none if tdmrep.json is read, because both files are cached together.
         """
         cached = [
             o

@@ -310,8 +310,8 @@ def _denied_outcome(denial: Denial) -> Outcome:
     url = denial.job.url
     match denial.verdict:
         case Forbidden(cause=cause, reason=reason):
-            kind = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
-            return kind(url=url, final_url=url, cause=cause, reason=reason)
+            outcome_class = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
+            return outcome_class(url=url, final_url=url, cause=cause, reason=reason)
         case RulesUnreachable(kind=why, reason=reason):
             return Unreachable(url=url, final_url=url, kind=why, reason=reason)
 

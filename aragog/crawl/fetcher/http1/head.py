@@ -160,12 +160,12 @@ class Framing:
     """True if the connection may be reused."""
 
 
-def check_coding_count(names: Sequence[str], kind: str) -> None:
+def check_coding_count(names: Sequence[str], coding_type: str) -> None:
     """Raise TransportError if there are more than `MAX_CODINGS` codings."""
     if len(names) > MAX_CODINGS:
         raise TransportError(
             UnreachableKind.PROTOCOL,
-            f"{len(names)} nested {kind} codings; {MAX_CODINGS} are supported",
+            f"{len(names)} nested {coding_type} codings; {MAX_CODINGS} are supported",
         )
 
 
