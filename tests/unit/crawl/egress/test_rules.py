@@ -28,8 +28,8 @@ def rules(*given, has_proxy=False):
         ({"crawls": ("prices",)}, "http://any.test/", {"crawl": "prices"}, True),
         ({"crawls": ("prices",)}, "http://any.test/", {}, False),
         ({"crawls": ("prices",), "suffixes": ("de",)}, "http://a.fr/", {"crawl": "prices"}, False),
-        ({"after": (403,)}, "http://any.test/", {"after": 403}, True),
-        ({"after": (403,)}, "http://any.test/", {"after": 429}, False),
+        ({"after": (403,)}, "http://any.test/", {"previous_status": 403}, True),
+        ({"after": (403,)}, "http://any.test/", {"previous_status": 429}, False),
         ({"after": (403,)}, "http://any.test/", {}, False),
     ],
 )
