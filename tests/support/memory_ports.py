@@ -156,7 +156,7 @@ class MemoryWalks:
         self.files: dict[Walk, set[str]] = {}
         self.urls: dict[Walk, dict[str, int]] = {}
 
-    def begin(self, request_id: str, urls: Iterable[str]) -> None:
+    def forget_earlier(self, request_id: str, urls: Iterable[str]) -> None:
         for url in urls:
             self.files.pop(Walk(request_id, registered_domain(url)), None)
             self.urls.pop(Walk(request_id, registered_domain(url)), None)
