@@ -51,7 +51,7 @@ both in ms, UTC. If the body was not stored again, `same_as` is the URL of the p
 it."""
 
 
-def rows_of(
+def make_rows(
     writes: Sequence[PageWrite], jobs: Sequence[UrlJob], results: Mapping[str, Written]
 ) -> list[bytes]:
     """

@@ -67,13 +67,13 @@ def finished_messages(
     ]
 
 
-def result_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
+def make_write_result(write: PageWrite, written: Written | None) -> dict[str, Any]:
     """Return the result for a URL that was just written."""
     canonical = written.canonical_url if written else write.canonical_url
     return _result(write.url, canonical, write.facts)
 
 
-def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
+def make_record_result(url: str, record: Record | None) -> dict[str, Any]:
     """Return the result for a URL that was already stored."""
     canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
     return _result(url, canonical, facts)

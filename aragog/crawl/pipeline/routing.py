@@ -68,7 +68,7 @@ FETCH_BY_MODULE = "aragog.tasks.fetch"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTask:
+class UserTask:
     """A user's Celery task, in the queue of the user's own workers."""
 
     task: str
@@ -99,7 +99,7 @@ class Message(Protocol):
 class OutgoingMessage:
     """A message to send."""
 
-    destination: Destination | OwnTask
+    destination: Destination | UserTask
     message: Message
     delay_ms: int | None = None
     """The delay before a worker gets the message; None for no delay. Not a time, because clocks
@@ -114,7 +114,7 @@ class OutgoingMessage:
     """True for work in progress: the message is accepted even if the server's memory is full."""
 
 
-def most_urgent(jobs: Iterable[UrlJob]) -> int:
+def most_urgent_priority(jobs: Iterable[UrlJob]) -> int:
     """Return the priority of the message's most urgent job."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 

@@ -344,7 +344,7 @@ class UrlTraces:
         return replace(job, left_at_ms=now_ms())
 
 
-OFF = UrlTraces()
+TRACING_OFF = UrlTraces()
 
 
 def record_wait(tracer: Tracer, job: UrlJob, name: str, ended_ns: int) -> None:

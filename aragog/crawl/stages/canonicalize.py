@@ -19,8 +19,8 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.finished_urls import finished_messages, takedown_results
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged, page_scope
 from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, filter_wanted
 from aragog.crawl.stages.crawl_endings import CrawlEndings
@@ -69,7 +69,7 @@ class CanonicalizeStage:
     discovery: Discovery
     returning_jobs: ReturningJobs
     settings: Settings
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
@@ -263,7 +263,7 @@ class CanonicalizeStage:
         jobs = tuple(result.job for result in results)
         needs_dictionary = any(result.needs_dictionary for result in results)
         batch = PageBatch(token, jobs, bodies, needs_dictionary)
-        return OutgoingMessage(Destination.STORE, batch, priority=most_urgent(jobs))
+        return OutgoingMessage(Destination.STORE, batch, priority=most_urgent_priority(jobs))
 
 
 def _describe(batch: ResultBatch) -> str:
@@ -278,7 +278,7 @@ def _split_into_single_pages(batch: ResultBatch) -> list[OutgoingMessage]:
         OutgoingMessage(
             Destination.CANONICALIZE,
             ResultBatch(results),
-            priority=most_urgent(result.job for result in results),
+            priority=most_urgent_priority(result.job for result in results),
         )
         for results in (*single_pages, others)
         if results

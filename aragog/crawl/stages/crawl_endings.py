@@ -93,7 +93,7 @@ class CrawlEndings:
         new_pages: dict[str, dict[str, int]] = defaultdict(dict)
         stored_pages: dict[str, dict[str, int]] = defaultdict(dict)
         for ending in ended:
-            name = self.name_of(ending.job)
+            name = self.get_crawl_name(ending.job)
             if ending.canonical_url and name and name != ending.joined:
                 pages_by_crawl = stored_pages if ending.existed else new_pages
                 pages_by_crawl[name][ending.canonical_url] = ending.at_ms
@@ -103,7 +103,7 @@ class CrawlEndings:
         for name, pages in stored_pages.items():
             self.members.add_stored(name, pages)
 
-    def name_of(self, job: UrlJob) -> str:
+    def get_crawl_name(self, job: UrlJob) -> str:
         """Return the name of a job's crawl; empty if its pages are not marked."""
         return "" if job.crawl == REFRESHED else self.checks.get_crawl(job).name
 
@@ -120,7 +120,7 @@ class CrawlEndings:
         """
         urls_by_crawl: dict[str, list[str]] = defaultdict(list)
         for job in jobs:
-            urls_by_crawl[self.name_of(job)].append(job.url)
+            urls_by_crawl[self.get_crawl_name(job)].append(job.url)
         members = {
             (name, url)
             for name, crawl_urls in urls_by_crawl.items()
@@ -131,7 +131,7 @@ class CrawlEndings:
     def _stored_ending(
         self, job: UrlJob, canonical_url: str, now_ms: int, members: set[tuple[str, str]]
     ) -> EndedUrl:
-        if (self.name_of(job), job.url) in members:
+        if (self.get_crawl_name(job), job.url) in members:
             return EndedUrl(job, REPEATED)
         return EndedUrl(job, STORED, canonical_url, now_ms, existed=True)
 
@@ -160,7 +160,7 @@ class CrawlLimits:
                 self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES_REASON)
 
 
-def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> EndedUrl:
+def make_page_ending(job: UrlJob, write: PageWrite, written: Written | None) -> EndedUrl:
     """Return how a URL ended, once its page or failure is written."""
     fetch = write.confirmation or write.report
     outcome = str(write.facts.get("outcome") or "")

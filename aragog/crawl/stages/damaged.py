@@ -54,7 +54,7 @@ def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob],
     )
 
 
-def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
+def postpone(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
     """Return the jobs with their delay. If `fetched`, they start again from their first URL."""
     if fetched:
         return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]

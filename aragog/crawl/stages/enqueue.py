@@ -37,7 +37,7 @@ from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
-from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlSource, NoCrawls
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.enqueue_refusals import (
@@ -79,7 +79,7 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
     """Stores the seeds of crawls with rounds."""
@@ -95,7 +95,7 @@ class Enqueuer:
         *,
         admission: Admission | None = None,
         followed: FollowedUrls | None = None,
-        traces: UrlTraces = OFF,
+        traces: UrlTraces = TRACING_OFF,
     ) -> Enqueuer:
         """Create an enqueuer from the settings. Workers pass `followed`."""
         return cls(

@@ -22,10 +22,10 @@ from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, Robo
 from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.pipeline.spool_room import SpoolSpace
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
 from aragog.crawl.stages.access_rules import RulesUnreachable
@@ -76,7 +76,7 @@ class FetchStage:
     counters: CounterSink
     outcomes: OutcomeSink
     rendering: RenderingRule = NO_RENDERING
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Drops URLs that no crawl wants anymore, and lets URLs of paused crawls wait in line."""
 
@@ -104,7 +104,7 @@ class FetchStage:
         if not continuing:
             return []
         batch = FetchBatch(tuple(continuing))
-        urgency = most_urgent(batch.jobs)
+        urgency = most_urgent_priority(batch.jobs)
         if not self.spool_space.wait_until_open(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, SPACE_RETRY_MS, urgency)]
         run = _Run(self, spans)
@@ -372,7 +372,7 @@ class _Run:
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
             batch = RobotsBatch(tuple(origins), tuple(self.robots_first))
-            priority = most_urgent(batch.jobs)
+            priority = most_urgent_priority(batch.jobs)
             messages.append(OutgoingMessage(Destination.ROBOTS, batch, priority=priority))
         if stale := self.stage.access.claim_refresh(self.stale_origins):
             messages.append(

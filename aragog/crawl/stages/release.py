@@ -24,7 +24,7 @@ from typing import Protocol
 
 from aragog.crawl.pipeline.messages import URGENT, UrlJob
 from aragog.crawl.pipeline.routing import Sender
-from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import (
     DueLine,
@@ -106,7 +106,7 @@ class ReleaseStage:
     clock: Clock
     settings: Settings
     is_open: Callable[[], bool] = lambda: True
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_lines: dict[str, int] = field(default_factory=dict, init=False)
     """Lines with ended crawls' URLs, and how many entries to take from each per check."""

@@ -22,8 +22,8 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec, pack
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.rendering.models import (
     FetchResource,
     NotRendered,
@@ -67,7 +67,7 @@ class RenderStage:
     marks: Marks
     returning_jobs: ReturningJobs
     counters: CounterSink
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     bodies: BodyCodec = PLAIN
 
@@ -98,7 +98,7 @@ class RenderStage:
         self.counters.add(counts)
         outgoing = self.returning_jobs.refetch([result.job for result in expired_results])
         if results:
-            priority = most_urgent(result.job for result in results)
+            priority = most_urgent_priority(result.job for result in results)
             rendered_batch = ResultBatch(tuple(results))
             outgoing.append(
                 OutgoingMessage(Destination.CANONICALIZE, rendered_batch, priority=priority)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from aragog.crawl.politeness.host_names import HostNames
 from aragog.crawl.stages.revalidation import StoredValidators
 from aragog.fetch_record.outcome import OutcomeKind
@@ -73,7 +73,7 @@ class RenderingRule:
             OutgoingMessage(
                 destination,
                 ResultBatch(batch),
-                priority=most_urgent(result.job for result in batch),
+                priority=most_urgent_priority(result.job for result in batch),
             )
             for destination, batch in batches
         ]

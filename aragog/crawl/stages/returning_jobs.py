@@ -25,7 +25,7 @@ from aragog.crawl.pipeline.messages import (
     split_into_batches,
 )
 from aragog.crawl.pipeline.ports import CounterSink
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
@@ -92,7 +92,7 @@ class ReturningJobs:
         failures = {counters.FAILED: len(given_up), unreachable_counter: len(given_up)}
         self.counters.add({counters.RETRIED: len(retried), **failures})
         outgoing = [
-            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
+            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent_priority(batch.jobs))
             for batch in split_into_batches(retried, self.settings.batch_size)
         ]
         return [*outgoing, self._lost_message(given_up)] if given_up else outgoing
@@ -102,7 +102,7 @@ class ReturningJobs:
         results = tuple(
             result_without_fetch(job, OutcomeKind.UNREACHABLE, LOST_REASON, now_ms) for job in jobs
         )
-        priority = most_urgent(jobs)
+        priority = most_urgent_priority(jobs)
         return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
 
 
@@ -188,4 +188,6 @@ def delayed_batches(
 def _message(group: Sequence[Delayed], elapsed_ms: int) -> OutgoingMessage:
     jobs = tuple(job for job, _ in group)
     delay_ms = max(0, group[0][1] - elapsed_ms)
-    return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))
+    return OutgoingMessage(
+        Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent_priority(jobs)
+    )

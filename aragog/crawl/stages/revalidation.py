@@ -15,7 +15,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.finished_urls import (
     finished_messages,
-    result_of_record,
+    make_record_result,
     takedown_results,
 )
 from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
@@ -102,12 +102,12 @@ class JobSelection:
         )
         replies += finished_messages(
             stored_jobs,
-            {job.url: result_of_record(job.url, records.get(job.url)) for job in stored_jobs},
+            {job.url: make_record_result(job.url, records.get(job.url)) for job in stored_jobs},
         )
         replies += finished_messages(excluded_jobs, page_scope.make_results(rules))
         dropped_urls = {job.url for job in (*stored_jobs, *excluded_jobs, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped_urls]
-        postponed = damaged.postponed([*blocked, *unreadable]) + [(job, 0) for job in next_jobs]
+        postponed = damaged.postpone([*blocked, *unreadable]) + [(job, 0) for job in next_jobs]
         return Selection(to_fetch, postponed, validators, replies)
 
     def _end_stored(

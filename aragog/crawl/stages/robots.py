@@ -18,7 +18,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
@@ -89,7 +89,7 @@ class RobotsStage:
     settings: Settings
     find_forbidden: ForbiddenUrls
     line: RulesLine
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     second_opinion: SecondOpinion | None = None
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     egress: JobEgress = field(default_factory=JobEgress)

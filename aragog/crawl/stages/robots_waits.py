@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from urlspelling.domain import origin
 
 # The priority of refreshes that no URL is waiting for.
@@ -30,7 +30,7 @@ def route_jobs(
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:
-        priority = most_urgent(ready)
+        priority = most_urgent_priority(ready)
         outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=priority))
     for claimed in (True, False):
         waits_in_batch = {o: wait for o, wait in waits.items() if wait.claimed is claimed}

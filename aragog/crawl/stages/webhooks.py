@@ -26,7 +26,7 @@ from aragog.crawl.pipeline.change_json import change_to_json
 from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.messages import VERSION, message_errors
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, UrlTraces
 from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
 from aragog.crawl.stages.webhook_post import post
 from aragog.observability.tracing.context import HEADER
@@ -120,7 +120,7 @@ class WebhookStage:
     ssrf_filter: AddressPolicy
     clock: Clock
     settings: Settings
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     crawls: CrawlProvider | None = None
     """Crawls' addresses for notices."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
-from aragog.crawl.pipeline.routing import Destination, OwnTask
+from aragog.crawl.pipeline.routing import Destination, UserTask
 from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.rendering.models import PlainPage, RenderedPage, Resource, ResourceRequest
@@ -29,7 +29,7 @@ from tests.support.memory_ports import fetched
 from tests.support.spans import MemoryTracer
 
 URL = "http://shop.example/"
-READY = OwnTask("ready", "ready")
+READY = UserTask("ready", "ready")
 
 
 class Browser:
