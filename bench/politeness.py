@@ -49,7 +49,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
-from aragog.crawl.stages.release import ReleaseThread
+from aragog.crawl.stages.release_thread import ReleaseThread
 from aragog.fetch_record.outcome import Deferred, Gone, Outcome
 from aragog.settings import (
     BrokerSettings,

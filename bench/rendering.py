@@ -26,7 +26,7 @@ from rich.table import Table
 
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
+from aragog.crawl.rendering.models import PlainPage, RenderedPage, Resource, ResourceRequest
 from aragog.crawl.rendering.renderer import Renderer
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import Fetched, FetchRecord
@@ -125,7 +125,7 @@ def main() -> None:
         plain = PlainPage(url, fetched.headers, fetched.body)
         start_ms = cpu_ms_per_call(lambda: renderer.render(plain, fetch), 1)
         rendered = renderer.render(plain, fetch)
-        assert isinstance(rendered, Rendered)
+        assert isinstance(rendered, RenderedPage)
         assert b"200 chairs" in rendered.html
         record = replace(FetchRecord.of(fetched), body_bytes=len(fetched.body))
         result = FetchResult(job=UrlJob(url=url), fetch=record)

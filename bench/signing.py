@@ -73,7 +73,7 @@ def main() -> None:
     add_quick(parser, requests=20)
     count = parser.parse_args().requests
     with tempfile.TemporaryDirectory() as folder:
-        path, key = Path(folder) / "identity.jwks", new_key(from_s=0)
+        path, key = Path(folder) / "identity.jwks", new_key(start_s=0)
         write_keys(path, [key], overwrite=False)
         signer = RequestSigner(IdentitySettings(key=path, agent=AGENT))
         message = SignedMessage(
@@ -86,7 +86,7 @@ def main() -> None:
         signers = {
             "aragog: three header fields": lambda: signer.sign(message),
             "of these, Ed25519 (cryptography)": lambda: key.sign(b"x" * 500),
-            "http-message-signatures": library_signer(key.private, key.thumbprint),
+            "http-message-signatures": library_signer(key.private_key, key.thumbprint),
         }
         print(f"{count} requests per round, median of {ROUNDS} rounds:")
         rounds = [{name: us_per_call(call, count) for name, call in signers.items()}

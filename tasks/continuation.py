@@ -82,9 +82,9 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
     """
     then, url = _parse_then(message), str(message.answer["url"])
     result = dict(message.answer)
-    if not finished_urls.has(then["id"], url):
+    if not finished_urls.contains(then["id"], url):
         _send(app, then, result)
-    results = finished_urls.note(then["id"], url, orjson.dumps(result))
+    results = finished_urls.record(then["id"], url, orjson.dumps(result))
     if len(results) == then["urls"]:
         _store_result(app, then, [orjson.loads(encoded) for encoded in results])
 

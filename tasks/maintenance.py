@@ -50,7 +50,7 @@ def crawls_due() -> None:
     """Decide about held links of crawls, restart recurring crawls, and report finished crawls."""
     maintenance = pipeline().maintenance
     maintenance.sweep_held_links()
-    maintenance.begin_crawls()
+    maintenance.start_crawls()
 
 
 @periodic(PACKS)

@@ -1,6 +1,6 @@
 """
 Handle URLs that callers pass to the tasks `canonicalize` and `store`; see
-aragog.crawl.stages.stored_again.
+aragog.crawl.stages.stored_page_rewriter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def write_again(task: str, message: str | list[str]) -> None:
         InvalidMessage: none of the URLs has a page.
     """
     urls = [message] if isinstance(message, str) else message
-    problems = pipeline().stored_again.run(urls)
+    problems = pipeline().stored_page_rewriter.run(urls)
     if problems and len(problems) == len(urls):
         raise InvalidMessage(task, "; ".join(problems))
     for problem in problems:

@@ -248,7 +248,7 @@ def test_store_page_lists_its_parts():
 def test_fetching_page_lists_the_facts():
     from aragog.crawl.pipeline.messages import UrlJob
     from aragog.crawl.stages.page_analysis import PageAnalysis
-    from aragog.crawl.stages.page_updates import failure_write, page_write
+    from aragog.crawl.stages.page_updates import failure_update, page_update
     from aragog.fetch_record.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.settings import Settings
@@ -276,9 +276,9 @@ def test_fetching_page_lists_the_facts():
     )  # fmt: skip
     store = store_harness(MemoryTables()).store
     settings = Settings()
-    store.write_pages([page_write(fetched, analysis, decide(evidence), settings).write])
+    store.write_pages([page_update(fetched, analysis, decide(evidence), settings).write])
     stored = set(store.get(url).facts)
-    store.write_pages([failure_write(failed, settings).write])
+    store.write_pages([failure_update(failed, settings).write])
     stored |= set(store.get(url).facts)
 
     table = rows((DOCS / "fetching.md").read_text(), "Page facts")

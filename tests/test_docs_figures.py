@@ -89,7 +89,7 @@ FIGURES = {
     ],
     "fetching.md": [
         f"more than {body_limits.BOMB_RATIO} times its compressed size",
-        f"skipped, {reader.MAX_INTERIM} at most",
+        f"skipped, {reader.MAX_INTERIM_RESPONSES} at most",
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],
     "http.md": [
@@ -212,7 +212,7 @@ def test_readme_states_the_size_of_the_demo_web():
             "architecture.md",
             "than its rate allows in ten seconds",
         ),
-        (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
+        (spool_reclaim.MIN_IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
         (fetching.MAX_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),

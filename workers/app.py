@@ -116,7 +116,7 @@ worker_init.connect(_gate_fetches, weak=False)
 def _release_urls(**_: Any) -> None:
     """Release URLs that wait for their domain's turn, in workers of the `fetch` queue."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
-    from aragog.crawl.stages.release import ReleaseThread  # noqa: PLC0415 - see above
+    from aragog.crawl.stages.release_thread import ReleaseThread  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
         ReleaseThread(connect_release(process_settings(), CelerySender(app)).run).start()

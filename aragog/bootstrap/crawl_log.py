@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import redis
 
-from aragog.crawl.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files, writer_lease
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream
+from aragog.crawl.pipeline.crawl_log_files import log_files
+from aragog.crawl.pipeline.crawl_log_writer import CrawlLogWriter, writer_lease
 from aragog.settings import Settings
 
 

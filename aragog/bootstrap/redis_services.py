@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.routing import CelerySender, Queue
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
 from aragog.crawl.pipeline.spool_room import claim_limit
-from aragog.crawl.pipeline.takedown import Purge, Purged, SiteBlocks
+from aragog.crawl.pipeline.takedown import Purge, PurgeCounts, SiteBlocks
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.limiter_ring import LimiterRing
@@ -207,7 +207,7 @@ class TakedownSharing:
         self._settings = settings
         self._store = store
 
-    def __call__(self, *, purge: bool) -> Purged | None:
+    def __call__(self, *, purge: bool) -> PurgeCounts | None:
         """
         Copy the takedowns to Redis for producers.
 

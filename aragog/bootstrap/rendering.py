@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from aragog.crawl.fetcher.user_agent import user_agent
-from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, RenderedPage
 from aragog.crawl.stages.render import PageRenderer
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import CONFIG, BrowserUnavailable, ConfigError
@@ -26,7 +26,7 @@ class RendererOnDemand:
         self._lock = threading.Lock()
         self._renderer: PageRenderer | None = None
 
-    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+    def render(self, document: PlainPage, fetch: FetchResource) -> RenderedPage | NotRendered:
         """See `aragog.crawl.rendering.renderer.Renderer.render`."""
         with self._lock:
             if self._renderer is None:

@@ -80,14 +80,14 @@ def single_fetches(settings: Settings) -> SingleFetches:
             rules.ssrf_filter,
             clock=clock,
             signer=signer,
-            sharing=pages,
+            connections_from=pages,
             truncate_oversized=True,
         ),
         pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,
         clock=clock,
         settings=settings,
-        forbidden=rules.forbidden,
+        find_forbidden=rules.find_forbidden,
         line=access.line,
     )
 

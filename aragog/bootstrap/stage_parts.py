@@ -191,7 +191,7 @@ def create_fetchers(parts: StageParts) -> Fetchers:
         pool=GreenPool(max_sockets, urgent_extra=max_sockets // 8),
         robots_pool=GreenPool(max_sockets),
         pages=pages,
-        sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        files=open_fetcher(for_files(fetch), sharing=pages, trust_declared_types=True),
-        robots=open_fetcher(for_robots(fetch), sharing=pages, truncate_oversized=True),
+        sitemaps=open_fetcher(for_sitemaps(fetch), connections_from=pages),
+        files=open_fetcher(for_files(fetch), connections_from=pages, trust_declared_types=True),
+        robots=open_fetcher(for_robots(fetch), connections_from=pages, truncate_oversized=True),
     )

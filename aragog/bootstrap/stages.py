@@ -18,7 +18,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.messages import RobotsBatch
 from aragog.crawl.pipeline.outcome_log import OutcomeLog
-from aragog.crawl.pipeline.routing import OwnTask, Sender
+from aragog.crawl.pipeline.routing import Sender, UserTask
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
@@ -116,7 +116,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
         counters=parts.shared.counters,
         clock=parts.clock,
         settings=parts.settings,
-        forbidden=rules.forbidden,
+        find_forbidden=rules.find_forbidden,
         line=parts.access.line,
         traces=parts.traces,
         second_opinion=SecondOpinion(
@@ -325,9 +325,9 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
     )
 
 
-def page_ready_task(settings: Settings) -> OwnTask | None:
+def page_ready_task(settings: Settings) -> UserTask | None:
     """Return the user's task for stored pages, if there is one."""
     pipeline = settings.pipeline
     if not pipeline.page_ready_task:
         return None
-    return OwnTask(pipeline.page_ready_task, pipeline.page_ready_queue)
+    return UserTask(pipeline.page_ready_task, pipeline.page_ready_queue)

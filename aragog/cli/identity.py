@@ -159,7 +159,7 @@ def _key_file(file: Path | None, settings: IdentitySettings) -> Path:
 def _key_state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
     if key not in published_keys(keys, now_s):
         return "over"
-    if key.from_s > now_s:
+    if key.start_s > now_s:
         return "next"
     return "signs" if key == signing_key(keys, now_s) else "retired"
 

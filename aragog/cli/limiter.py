@@ -87,9 +87,9 @@ def show(domain: str, *, as_json: bool) -> None:
     with _open_ring() as ring:
         location = ring.locate(key)
     if as_json:
-        echo_json({"domain": key, "node": location.node, "before": location.before})
+        echo_json({"domain": key, "node": location.node, "before": location.former_owners})
         return
-    former_nodes = [node for node in location.before if node != location.node]
+    former_nodes = [node for node in location.former_owners if node != location.node]
     echo(
         f"{key}: {location.node}"
         + (f", moving from {', '.join(former_nodes)}" if former_nodes else "")

@@ -21,7 +21,7 @@ from aragog.crawl.fetcher.user_agent import check_user_agent
 from aragog.crawl.identity.request_signer import request_signer
 from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.crawl.stages.page_analysis import named_agent
-from aragog.crawl.stages.robots_outcomes import status_of
+from aragog.crawl.stages.robots_outcomes import get_status_to_cache
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import SystemClock
@@ -48,7 +48,10 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     with (
         Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
-            for_robots(settings.fetch), sharing=fetcher, signer=signer, truncate_oversized=True
+            for_robots(settings.fetch),
+            connections_from=fetcher,
+            signer=signer,
+            truncate_oversized=True,
         ) as robots,
     ):
         gate = _RobotsGate(robots, settings)
@@ -83,15 +86,15 @@ class _RobotsGate(_IntervalGate):
         rules = self._get_rules(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
-    def admit(self, url: str, given_url: str) -> Admission:
-        reason = self.refusal_reason(url) or self.refusal_reason(given_url)
+    def admit(self, url: str, target_as_sent: str) -> Admission:
+        reason = self.refusal_reason(url) or self.refusal_reason(target_as_sent)
         return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
     def _get_rules(self, origin_url: str) -> RobotsRules:
         if origin_url not in self._rules:
             outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
-            self._rules[origin_url] = rules_for_status(status_of(outcome), body)
+            self._rules[origin_url] = rules_for_status(get_status_to_cache(outcome), body)
         return self._rules[origin_url]
 
 

@@ -54,7 +54,7 @@ class RunChanges:
         # None if the crawl is new or an older version wrote it.
         self._record = record
         if not record.told_ms:
-            self._record = self._registry.note(record, told_ms=self._now_ms())
+            self._record = self._registry.update_fields(record, told_ms=self._now_ms())
 
     def _now_ms(self) -> int:
         return self._registry.read().now_ms
@@ -97,7 +97,7 @@ class RunChanges:
         """
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
-            self._registry.note(self._record, told_ms=until_ms)
+            self._registry.update_fields(self._record, told_ms=until_ms)
 
     def report(self, file: Path | None) -> None:
         """

@@ -40,7 +40,7 @@ from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.waiting_urls import SLOT
-from aragog.crawl.stages.enqueue import CHUNK
+from aragog.crawl.stages.enqueue import CHUNK_SIZE
 from aragog.errors import SlowDown
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
@@ -167,7 +167,7 @@ class Crawl:
             self._track(result, source, tracker, shown=by_status[result.status])
             if result.url and len(first_urls) < MAX_CANDIDATES:
                 first_urls.append(result.url)
-            if number % CHUNK == 0 and not tick():
+            if number % CHUNK_SIZE == 0 and not tick():
                 text = f"stopped after {number} URLs of the list; the rest was not enqueued"
                 warn(self.console, text)
                 break

@@ -200,8 +200,8 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     URLs in a domain's queue (waiting for a slot or a failed robots.txt) are counted for all
     producers, and other URLs only for this request id.
 
-    If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result is
-    empty if the server does not respond.
+    If a queue has more than `MAX_SAMPLED_MESSAGES` messages, its counts are extrapolated. The
+    result is empty if the server does not respond.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):

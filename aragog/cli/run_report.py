@@ -26,7 +26,7 @@ from aragog.cli.run_output import RunOutput
 from aragog.cli.run_tracker import NotStored, RunTracker
 from aragog.cli.terminal import echo, one_line, printable, warn
 from aragog.crawl.fetcher.ssrf import SsrfFilter
-from aragog.crawl.fetcher.user_agent import missing_contact_reason
+from aragog.crawl.fetcher.user_agent import user_agent_refusal
 from aragog.crawl.politeness.blocked_hosts import SETTING as BLOCKED_HOSTS
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
@@ -158,7 +158,7 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _ssrf_settings(url, settings)
         case _:  # an older version stored no cause
-            by_contact = ["fetch.user_agent"] if missing_contact_reason(settings.fetch, url) else []
+            by_contact = ["fetch.user_agent"] if user_agent_refusal(settings.fetch, url) else []
             return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 
 

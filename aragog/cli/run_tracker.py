@@ -130,7 +130,7 @@ class RunTracker:
         self._in_other_crawls: dict[str, int] = {}
         """URLs in flight for another crawl, each with its depth in this run."""
         self._to_requeue: list[tuple[str, RequeueOptions]] = []
-        self.request_id = self._followed.begin()
+        self.request_id = self._followed.create_list()
         """The request id of all the run's enqueue calls."""
         self.held = 0
         """Number of held links."""
@@ -298,5 +298,5 @@ class RunTracker:
     def close(self) -> None:
         """End the run. Links followed from now on do not belong to it."""
         with suppress(*TRANSIENT):
-            self._followed.end(self.request_id)
+            self._followed.delete_list(self.request_id)
         self._nodes.close()

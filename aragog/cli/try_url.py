@@ -26,7 +26,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.polite_fetch import fetch_all
 from aragog.cli.terminal import echo, echo_json, note, one_line, print_table, printable
-from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_agent
+from aragog.crawl.stages.page_analysis import AnalyzedFields, extract_fields, named_agent
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import Fetched
 from aragog.observability.formatting import pluralize, to_one_line
@@ -135,7 +135,7 @@ class _TriedPage:
             agent=named_agent(settings.fetch),
         )
         extractors = load_all(settings.pipeline.extractors, settings.extract)
-        analyzed, page_links = fields_of(page, extractors), links.extract(page)
+        analyzed, page_links = extract_fields(page, extractors), links.extract(page)
         prefixes = {f"{prefix}.*": "json" for prefix in extractors}
         pin_page = ExtractorPage(page, extraction.extract_from(page))
         site_rules, kinds = SiteRules(settings.extract), load_kinds(settings.extract)

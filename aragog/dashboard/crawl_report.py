@@ -37,7 +37,7 @@ svg { width: 100%; height: auto; }
 
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
     """Return a crawl's status as a JSON object."""
-    record, counts = status.record.plain(), status.counts
+    record, counts = status.record.to_json_values(), status.counts
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
         **options,

@@ -241,11 +241,11 @@ def crawl_log_metrics(components: Components) -> Iterator[Metric]:
     log = components.crawl_log
     if log is None:
         return
-    first = log.first()
+    first = log.oldest_row_id()
     yield GaugeMetricFamily(
         "aragog_crawl_log_rows",
         "Rows of the crawl log that are not in a file yet.",
-        value=log.waiting(),
+        value=log.count_rows(),
     )
     yield GaugeMetricFamily(
         "aragog_crawl_log_lag_seconds",

@@ -15,20 +15,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from aragog.crawl.pipeline.fetch_results import kept_headers
+from aragog.crawl.pipeline.fetch_results import select_headers
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.stages.page_analysis import (
     PageAnalysis,
-    candidates,
+    candidate_urls,
     decide_canonical,
-    known_chains,
     named_agent,
+    read_known_chains,
     read_page,
     text_fields,
 )
-from aragog.crawl.stages.page_limits import PageTooExpensive, limited
-from aragog.crawl.stages.page_updates import page_write, reservation_reason, with_body
+from aragog.crawl.stages.page_limits import PageTooExpensive, limit_resources
+from aragog.crawl.stages.page_updates import page_update, reservation_reason, with_body
 from aragog.errors import BAD_INPUT
 from aragog.pages import preferences
 from aragog.pages.extractors import load_all
@@ -117,11 +117,11 @@ def _analyze(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Analyz
     except BAD_INPUT as error:
         return f"{page.fetch.url}: {error}"
     limits, packed = settings.pipeline, pack(page.body)
-    fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
+    fetch = replace(page.fetch, headers=select_headers(page.fetch.headers))
     job = UrlJob(url=fetch.url)
     result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=packed.sha256)
     try:
-        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+        with limit_resources(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             analysis = read_page(
                 result,
                 page.body,
@@ -146,9 +146,9 @@ def _without_robots_txt(result: FetchResult) -> FetchResult:
 def _page_writes(
     pages: Collection[_AnalyzedPage], store: UrlStore, settings: Settings
 ) -> Iterator[PageWrite]:
-    urls = set().union(*(candidates(page.analysis.evidence) for page in pages))
-    known_pages = known_chains(urls, store.pages.known)
+    urls = set().union(*(candidate_urls(page.analysis.evidence) for page in pages))
+    known_pages = read_known_chains(urls, store.pages.known)
     for page in pages:
         decision = decide_canonical(page.analysis.evidence, known_pages)
-        update = page_write(page.result, page.analysis, decision, settings)
+        update = page_update(page.result, page.analysis, decision, settings)
         yield with_body(update, page.packed.blob if update.token else None)

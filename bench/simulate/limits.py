@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from aragog.crawl.politeness.limiter import ERRORS_BEFORE_BACKOFF, MAX_BACKOFF_PERCENT
-from aragog.crawl.politeness.slots import slowed_us
+from aragog.crawl.politeness.slots import lengthen_interval_us
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class DomainLimit:
     @property
     def step_us(self) -> float:
         """Return the current interval."""
-        return slowed_us(self.interval_us, self.factor / 100, 1.0)
+        return lengthen_interval_us(self.interval_us, self.factor / 100, 1.0)
 
     def reserve(self, now_us: float, within_us: float) -> float | None:
         """Reserve the next slot, or return None if it is further away than `within_us`."""

@@ -64,7 +64,7 @@ class SimulatedSpool:
     def state(self) -> SpoolState:
         """Return what the real spool would return."""
         used = int(self.used_bytes)
-        full = used >= self.bounds.fetch_bytes
+        full = used >= self.bounds.max_fetch_bytes
         return SpoolState(used, self.closed, full, used / self.bounds.high_bytes)
 
 

@@ -21,14 +21,14 @@ from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.stages.access import HEAD_START_MS
 from aragog.crawl.stages.fetch import SPACE_RETRY_MS
-from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
+from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent_priority
 from aragog.crawl.stages.release import (
     ARRIVAL_LEAD_MS,
     BATCH_SPAN_MS,
-    CHECK_EVERY_S,
     MAX_LINES,
     MIN_CHECK_INTERVAL_MS,
 )
+from aragog.crawl.stages.release_thread import CHECK_EVERY_S
 from aragog.crawl.stages.returning_jobs import next_attempt
 from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS
 from aragog.settings import Settings
@@ -118,7 +118,9 @@ class SmallCrawl:
                 for b in delayed
             ]
             for pairs in _batches(pairs_of_jobs, self.settings.pipeline.batch_size):
-                self._send([job for job, _ in pairs], less_urgent(PRIORITY_DEFAULT), pairs[0][1])
+                self._send(
+                    [job for job, _ in pairs], less_urgent_priority(PRIORITY_DEFAULT), pairs[0][1]
+                )
 
     def _probe(self) -> None:
         # A domain that requests a delay of 10 s also delays urgent URLs, whatever the settings are.
@@ -199,7 +201,7 @@ class SmallCrawl:
         """
         bounds = self.spool.bounds
         urgent = bool(reserved) and reserved[0][1].priority <= URGENT
-        limit = bounds.fetch_bytes if urgent else bounds.claimed_bytes
+        limit = bounds.max_fetch_bytes if urgent else bounds.max_claimed_bytes
         max_fitting = max(0, int((limit - self.spool.used_bytes) / self.body_bytes))
         for _, job in reserved[max_fitting:]:
             job.slot_us = None

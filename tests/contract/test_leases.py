@@ -145,7 +145,7 @@ def test_many_leases_are_acquired_in_one_call(redis_client):
     assert leases.acquire(["b", "c"]) == [UNCONFIRMED, 1]
     leases.release(["b", "never acquired"])
     assert leases.acquire(["a", "b"]) == [UNCONFIRMED, 1]
-    assert (leases.acquire([]), leases.left_s([]), leases.renew([], 1)) == ([], [], 0)
+    assert (leases.acquire([]), leases.remaining_s([]), leases.renew([], 1)) == ([], [], 0)
 
 
 @pytest.mark.redis
@@ -154,7 +154,7 @@ def test_remaining_time_of_a_lease_is_known(redis_client):
     leases.acquire(["a", "b"])
     leases.renew(["b"], 600)
 
-    a_s, b_s, free_s = leases.left_s(["a", "b", "free"])
+    a_s, b_s, free_s = leases.remaining_s(["a", "b", "free"])
 
     assert 0 < a_s <= 60 < b_s <= 600
     assert free_s == 0

@@ -383,7 +383,7 @@ def test_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client):
 def test_request_that_cannot_wait_for_its_slot_reserves_nothing(limiter):
     limiter.reserve([SlotRequest("a.com")] * 6)
 
-    refused = limiter.reserve([SlotRequest("a.com", within_ms=300)] * 3)
+    refused = limiter.reserve([SlotRequest("a.com", max_wait_ms=300)] * 3)
 
     assert all(isinstance(reply, RateExceeded) for reply in refused)
     free_at_ms = {reply.free_at_ms for reply in refused}

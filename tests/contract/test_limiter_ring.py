@@ -65,7 +65,7 @@ def waits_ms(limiter, domains=DOMAINS):
         limiter.wait_ms(reply.key, reply.free_at_ms)
         if isinstance(reply, RateExceeded)
         else reply.wait_ms
-        for reply in limiter.reserve([SlotRequest(domain, within_ms=0) for domain in domains])
+        for reply in limiter.reserve([SlotRequest(domain, max_wait_ms=0) for domain in domains])
     ]
 
 
@@ -106,7 +106,7 @@ def test_joining_node_takes_over_the_slots_of_its_domains(worker, operator, urls
 
     moved = planned_us(operator)
     assert no_slot_is_earlier(moved, before)
-    replies = late.reserve([SlotRequest(domain, within_ms=0) for domain in DOMAINS])
+    replies = late.reserve([SlotRequest(domain, max_wait_ms=0) for domain in DOMAINS])
     free_ms = [r.free_at_ms if isinstance(r, RateExceeded) else r.at_ms for r in replies]
     assert all(
         at_ms * 1000 >= moved[domain] + INTERVAL_US - 1000
@@ -315,7 +315,7 @@ def virtual(url, at_us, record):
     node.name = url
     node.run(
         "ring_install", epoch=node.key("slots", "epoch"), ring=node.key("slots", "ring"),
-        arrived=node.key("slots", "arrived"), version=record.version, record=record.packed(),
+        arrived=node.key("slots", "arrived"), version=record.version, record=record.pack(),
         restart_version=0, hold_us=1, blank_is_restart=0,
     )  # fmt: skip
     node.version = record.version
@@ -325,7 +325,7 @@ def virtual(url, at_us, record):
 @pytest.mark.parametrize("ahead_us", [-5 * MINUTE_US, 0.0, 5 * MINUTE_US])
 def test_state_moves_as_durations_between_different_clocks(urls, ahead_us):
     old, new = urls[:2]
-    record = replace(RingRecord.first([new]), former=((old,),))
+    record = replace(RingRecord.create_first([new]), former=((old,),))
     one, other = virtual(old, 1e15, record), virtual(new, 1e15 + ahead_us, record)
     pause_until(one, "a.com", one.at_us + 20e6, 1e5)
 
@@ -341,7 +341,7 @@ def test_state_moves_as_durations_between_different_clocks(urls, ahead_us):
 
 def test_state_is_handed_over_only_under_the_callers_ring(urls):
     old, new = urls[:2]
-    before = RingRecord.first([old])
+    before = RingRecord.create_first([old])
     record = before.with_active(new).with_drained(old)
     one, other = virtual(old, 1e15, before), virtual(new, 1e15, record)
     pause_until(one, "a.com", one.at_us + 20e6, 1e5)

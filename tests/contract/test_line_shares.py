@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
-from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, LineEntry, Lines
 from aragog.crawl.stages.line_shares import share_costs
 from tests.support.examples import examples

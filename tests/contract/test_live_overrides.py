@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.politeness.limiter import STOPPED_RETRY_S, Limiter
 from aragog.crawl.politeness.live_overrides import LiveOverrides
-from aragog.crawl.politeness.overrides import CHECK_EVERY_S, Overrides
+from aragog.crawl.politeness.overrides import CHECK_INTERVAL_S, Overrides
 from aragog.crawl.politeness.quiet_hours import QuietHours
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.errors import BadInput
@@ -39,7 +39,7 @@ class Worker:
         self.limiter = Limiter([redis_url], PolitenessSettings(), self.overrides, "t:", self.clock)
 
     def later(self):
-        self.clock.advance_ms(int(CHECK_EVERY_S * 1000))
+        self.clock.advance_ms(int(CHECK_INTERVAL_S * 1000))
         return self
 
     def reserve(self, key):

@@ -38,12 +38,12 @@ def marks(kind, redis_client):
 
 
 def test_unfinished_runs_are_counted_per_batch(marks):
-    assert [marks.begin(["1", "2"]) for _ in range(3)] == [0, 1, 2]
-    assert marks.begin(["1"]) == 0
-    marks.end(["1", "2"])
-    marks.end(["1", "2"])
+    assert [marks.start_run(["1", "2"]) for _ in range(3)] == [0, 1, 2]
+    assert marks.start_run(["1"]) == 0
+    marks.end_run(["1", "2"])
+    marks.end_run(["1", "2"])
 
-    assert (marks.begin(["1", "2"]), marks.begin(["1"])) == (0, 1)
+    assert (marks.start_run(["1", "2"]), marks.start_run(["1"])) == (0, 1)
 
 
 def test_bodies_are_read_by_token_until_freed(spool):

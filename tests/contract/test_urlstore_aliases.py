@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.page_updates import failure_write
+from aragog.crawl.stages.page_updates import failure_update
 from aragog.fetch_record.outcome import WITHHELD, FetchRecord
 from aragog.settings import Settings
 from tests.support.stores import NOW_MS, SAME, alias_page, body, node_id, page
@@ -266,7 +266,7 @@ def test_provisional_alias_stays_if_its_canonical_url_is_withheld(harness, statu
     fetch = FetchRecord(url=B, final_url=B, outcome=kind, status=status, fetched_at_ms=NOW_MS + 5)
     harness.clock.advance_ms(10)
 
-    update = failure_write(FetchResult(job=UrlJob(url=B), fetch=fetch), Settings())
+    update = failure_update(FetchResult(job=UrlJob(url=B), fetch=fetch), Settings())
     store.write_pages([update.write])
 
     assert store.resolve(A) == B

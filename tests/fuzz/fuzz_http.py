@@ -17,11 +17,11 @@ import brotli
 import zstandard
 
 from aragog.crawl.fetcher.body_limits import Bounds, collect
-from aragog.crawl.fetcher.content_types import content_refusal, content_type_of
+from aragog.crawl.fetcher.content_types import content_refusal, effective_content_type
 from aragog.crawl.fetcher.faults import Fault
 from aragog.crawl.fetcher.headers import redirect_location, redirect_target, retry_at_ms
 from aragog.crawl.fetcher.http1.decoders import decoders_for
-from aragog.crawl.fetcher.http1.head import framing_of
+from aragog.crawl.fetcher.http1.head import get_framing
 from aragog.crawl.fetcher.http1.reader import read_content
 from tests.fuzz.engine import edited, fuzz
 from tests.support.byte_streams import channel_of
@@ -61,9 +61,9 @@ def one_input(data: bytes) -> str:
         location = redirect_location(head)
         if location is not None:
             assert redirect_target(location, "http://a.test/b?c").startswith("http")
-        framing = framing_of(head)
+        framing = get_framing(head)
         decoders = decoders_for(head.tokens("content-encoding"), framing.codings)
-        kind = content_type_of(head.values("content-type"))
+        kind = effective_content_type(head.values("content-type"))
         body = collect(
             read_content(reader, framing),
             decoders,

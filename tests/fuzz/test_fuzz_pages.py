@@ -7,12 +7,12 @@ from tests.support.forked import printed, python
 
 WITHIN_LIMITS = """
 import sys
-from aragog.crawl.stages.page_limits import PageTooExpensive, limited, make_expendable
+from aragog.crawl.stages.page_limits import PageTooExpensive, limit_resources, make_expendable
 from tests.fuzz.fuzz_pages import grown, one_input
 make_expendable()
 for page in grown(int(sys.argv[1]), int(sys.argv[2])):
     print(page[:200], flush=True)
-    with limited(5.0, 300_000_000):
+    with limit_resources(5.0, 300_000_000):
         one_input(page)
 """
 

@@ -27,7 +27,7 @@ from aragog.crawl.stages.access_rules import AccessRules, Forbidden
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.returning_jobs import ReturningJobs
-from aragog.crawl.stages.waiting_line import InLine
+from aragog.crawl.stages.waiting_line import WaitingJob
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import ManualClock
@@ -120,7 +120,7 @@ class MemoryCounters:
     def add(self, counts: Mapping[str, int]) -> None:
         self.counts.update(counts)
 
-    def note_tick(self) -> None:
+    def record_tick(self) -> None:
         self.ticks += 1
 
 
@@ -141,11 +141,11 @@ class MemoryMarks:
     def __init__(self) -> None:
         self.begun: Counter[tuple[str, ...]] = Counter()
 
-    def begin(self, tokens: Sequence[str]) -> int:
+    def start_run(self, tokens: Sequence[str]) -> int:
         self.begun[tuple(tokens)] += 1
         return self.begun[tuple(tokens)] - 1
 
-    def end(self, tokens: Sequence[str]) -> None:
+    def end_run(self, tokens: Sequence[str]) -> None:
         self.begun.pop(tuple(tokens), None)
 
 
@@ -156,7 +156,7 @@ class MemoryWalks:
         self.files: dict[Walk, set[str]] = {}
         self.urls: dict[Walk, dict[str, int]] = {}
 
-    def begin(self, request_id: str, urls: Iterable[str]) -> None:
+    def forget_earlier(self, request_id: str, urls: Iterable[str]) -> None:
         for url in urls:
             self.files.pop(Walk(request_id, registered_domain(url)), None)
             self.urls.pop(Walk(request_id, registered_domain(url)), None)
@@ -164,11 +164,11 @@ class MemoryWalks:
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         return [url for url in dict.fromkeys(files) if url not in self.files.get(walk, ())]
 
-    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+    def record_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         self.files.setdefault(walk, set()).update(files)
 
-    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        self.note_enqueued(walk, files)
+    def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+        self.record_enqueued(walk, files)
         read = self.urls.setdefault(walk, {})
         read[files[0]] = urls
         return WalkSize(len(self.files[walk]), sum(read.values()) - urls)
@@ -189,13 +189,13 @@ class MemoryLimiter:
         return registered_domain(url)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
-        return [self._slot(request.key, request.within_ms) for request in requests]
+        return [self._slot(request.key, request.max_wait_ms) for request in requests]
 
-    def _slot(self, key: str, within_ms: int | None) -> Slot | RateExceeded:
+    def _slot(self, key: str, max_wait_ms: int | None) -> Slot | RateExceeded:
         if key in self.booked_out:
             return RateExceeded(key, self.clock.now_ms() + self.booked_out[key])
         wait_ms = self.waits_ms.get(key, 0)
-        if within_ms is not None and wait_ms > within_ms:
+        if max_wait_ms is not None and wait_ms > max_wait_ms:
             return RateExceeded(key, self.clock.now_ms() + wait_ms)
         return Slot(key, (self.clock.now_ms() + wait_ms) * 1000.0, wait_ms, 1e5, 1)
 
@@ -243,13 +243,13 @@ class MemoryLine:
     """The jobs that were put into lines."""
 
     def __init__(self) -> None:
-        self.waiting: list[InLine] = []
+        self.waiting: list[WaitingJob] = []
         self.released: list[str] = []
 
-    def park(self, waiting: Sequence[InLine]) -> None:
+    def park(self, waiting: Sequence[WaitingJob]) -> None:
         self.waiting += waiting
 
-    def rules_arrived(self, origins: Sequence[str]) -> None:
+    def release_rules_waiters(self, origins: Sequence[str]) -> None:
         self.released += origins
 
 

@@ -35,7 +35,7 @@ def identity(folder: Path, **changes: Any) -> IdentitySettings:
     path = folder / "identity.jwks"
     if not path.exists():
         folder.mkdir(exist_ok=True)
-        write_keys(path, [new_key(from_s=0)], overwrite=False)
+        write_keys(path, [new_key(start_s=0)], overwrite=False)
     return replace(IdentitySettings(key=path, agent=AGENT), **changes)
 
 

@@ -17,7 +17,7 @@ from aragog.cli.enqueue import summary
 from aragog.cli.terminal import echo, note, one_line
 from aragog.cli.up import Stopped
 from aragog.client import Aragog
-from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
+from aragog.crawl.fetcher.user_agent import has_contact, missing_contact_message
 from aragog.errors import ConfigError
 
 
@@ -52,7 +52,7 @@ def enqueue(
         address = replace(address, name=group)
     settings = command_settings()
     if not has_contact(settings.fetch):
-        raise ConfigError(missing_contact(settings.fetch))
+        raise ConfigError(missing_contact_message(settings.fetch))
     stopped = Stopped()
     with (
         Aragog(settings) as client,

@@ -125,7 +125,7 @@ class PoliteDownloadHandler:
         while True:
             try:
                 return self._crawl.fetches.fetch.fetch(
-                    single_request, left_s=remaining_s, slot=slot
+                    single_request, remaining_s=remaining_s, slot=slot
                 )
             except InvalidUrl as error:
                 log.warning("%s was not sent: %s", request, error)

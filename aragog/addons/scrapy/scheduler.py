@@ -107,7 +107,7 @@ class SpiderScheduler(BaseScheduler):
         access = crawl.fetches.fetch.access
         self._feeder = Feeder(
             queue=self._queue,
-            lines=SlotLines(crawl.fetches.fetch.slots, access.limiter.key_for, SystemClock()),
+            lines=SlotLines(crawl.fetches.fetch.find_slots, access.limiter.key_for, SystemClock()),
             state=crawl.state,
             spider=spider,
             check=incoming_check(self._crawler.settings, crawl.settings.fetch),

@@ -78,7 +78,7 @@ class SlotLines:
     The requests that one process holds. Not thread-safe.
 
     Args:
-        find_slots: `SingleFetch.slots`.
+        find_slots: `SingleFetch.find_slots`.
         key_for: `Limiter.key_for`.
         clock: only its monotonic time is used.
     """

@@ -191,10 +191,10 @@ class Fetching:
                     if not response.fetching or remaining_s <= 0:
                         return response
                     if not self._draining:
-                        yield Wait(subscription.notified, remaining_s)
-                    if self._draining or not subscription.notified.done():
+                        yield Wait(subscription.completion, remaining_s)
+                    if self._draining or not subscription.completion.done():
                         return replace(self._read_stored(url, request), fetching=True, reason=None)
-                    was_fetched = subscription.notified.result()
+                    was_fetched = subscription.completion.result()
                     response = self._read_stored(url, request)
                     # The completed job may be an earlier one that fetched nothing.
                     if (

@@ -391,13 +391,13 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
 def _extract_text(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
-    from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
+    from aragog.crawl.stages.page_limits import PageTooExpensive, limit_resources  # noqa: PLC0415
     from aragog.pages import main_text  # noqa: PLC0415 - parsers, only in the process
     from richpins import documents  # noqa: PLC0415 - parsers, only in the process
 
     loaded = main_text.load(finder)
     try:
-        with limited(max_cpu_s, max_memory_bytes):
+        with limit_resources(max_cpu_s, max_memory_bytes):
             page = documents.parse(body, url=header["url"], content_type=header["content_type"])
             return loaded.find(page, header["form"]).encode("utf-8", "replace").decode()
     except PageTooExpensive as error:

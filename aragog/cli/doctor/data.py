@@ -16,7 +16,7 @@ from pathlib import Path
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import current_files, replaced_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.crawl.pipeline.crawl_log import log_files
+from aragog.crawl.pipeline.crawl_log_files import log_files
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import TRANSIENT, CorruptContent, StoreUnavailable
 from aragog.settings import Settings

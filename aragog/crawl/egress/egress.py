@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from aragog.crawl.egress.health import EgressHealth, RouteFailure
 from aragog.crawl.egress.routes import EgressRoute, ProxyServer
-from aragog.crawl.egress.rules import ANY, DIRECT, PROXY, EgressContext, EgressRules, RouteList
+from aragog.crawl.egress.rules import (
+    ANY_CONTEXT,
+    DIRECT,
+    PROXY,
+    EgressContext,
+    EgressRules,
+    RouteList,
+)
 from aragog.runtime.clock import Clock
 from aragog.settings import EgressSettings, FetchSettings
 
@@ -15,7 +22,7 @@ from aragog.settings import EgressSettings, FetchSettings
 class SelectedRoute(NamedTuple):
     """The egress route of one request."""
 
-    way: EgressRoute
+    route: EgressRoute
     key: str
     """Only requests with equal keys share a connection."""
     url: str
@@ -28,7 +35,7 @@ class SelectedRoute(NamedTuple):
         Return the proxy with its credentials, or None for a direct route. Raises ConfigError if the
         credentials are missing.
         """
-        return self.way.server(self.url, self.crawl, self.at_ms)
+        return self.route.server(self.url, self.crawl, self.at_ms)
 
 
 class Egress:
@@ -61,7 +68,8 @@ class Egress:
         if fetch.proxy:
             self._routes[PROXY] = EgressRoute.from_fetch_proxy(fetch.proxy)
         self._routes |= {
-            name: EgressRoute.from_settings(name, way) for name, way in settings.ways.items()
+            name: EgressRoute.from_settings(name, route_settings)
+            for name, route_settings in settings.ways.items()
         }
 
     @property
@@ -70,27 +78,29 @@ class Egress:
             "crawl" in route.placeholders for route in self._routes.values()
         )
 
-    def route(self, url: str, context: EgressContext = ANY) -> RouteList:
+    def route(self, url: str, context: EgressContext = ANY_CONTEXT) -> RouteList:
         return self.rules.route(url, context)
 
-    def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
-        """Yield the working routes, in the order of `route`. If one fails, try the next."""
-        for name in self.health.usable_routes(route.names):
-            if (way := self._routes.get(name)) is None:
+    def usable_routes(
+        self, routes: RouteList, url: str, crawl: str = ""
+    ) -> Iterator[SelectedRoute]:
+        """Yield the working routes, in the order of `routes`. If one fails, try the next."""
+        for name in self.health.usable_routes(routes.names):
+            if (route := self._routes.get(name)) is None:
                 continue
-            at_ms = self._clock.now_ms() if way.placeholders else 0
-            yield SelectedRoute(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
+            at_ms = self._clock.now_ms() if route.placeholders else 0
+            yield SelectedRoute(route, route.key(url, crawl, at_ms), url, crawl, at_ms)
 
-    def explain_failures(self, route: RouteList) -> str:
-        unknown = [name for name in route.names if name not in self._routes]
+    def explain_failures(self, routes: RouteList) -> str:
+        unknown = [name for name in routes.names if name not in self._routes]
         if unknown:
             return f"there is no egress route named {', '.join(unknown)} in egress.ways"
-        text = f"all egress routes fail: {', '.join(route.names)} ({route.reason})"
-        return f"{text}: {self.health.reason(route.names)}"
+        text = f"all egress routes fail: {', '.join(routes.names)} ({routes.reason})"
+        return f"{text}: {self.health.reason(routes.names)}"
 
-    def retry_at_ms(self, route: RouteList) -> int:
+    def retry_at_ms(self, routes: RouteList) -> int:
         """
         Return when the first of these routes can be retried, in ms since the epoch by this
         machine's clock.
         """
-        return self._clock.now_ms() + self.health.retry_in_ms(route.names)
+        return self._clock.now_ms() + self.health.retry_in_ms(routes.names)

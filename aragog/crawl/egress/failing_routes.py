@@ -1,7 +1,7 @@
 """
 All processes' failing egress routes, for `aragog explain`, `doctor` and the metrics.
 
-For display only: to choose routes, each process uses the failures that it has seen itself
+For display only. To choose routes, each process uses only the failures that it has seen itself
 (`health`).
 """
 
@@ -22,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""If a retry is this long overdue, its process has ended and the entry is ignored."""
+"""An entry whose retry is this long overdue is ignored: its process has ended."""
 TTL_S = 86_400
 
 
@@ -69,7 +69,7 @@ class FailingRoutes:
         now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
         row = {
             "v": VERSION,
-            "failures": state.failures,
+            "failures": state.consecutive_failures,
             "since_ms": now_ms - int((now_s - state.since_s) * 1000),
             "retry_at_ms": now_ms + int((state.retry_at_s - now_s) * 1000),
             "reason": state.reason,

@@ -32,7 +32,7 @@ class ProxyServer:
     port: int
     user: Secret = field(default_factory=Secret)
     password: Secret = field(default_factory=Secret)
-    resolves: bool = False
+    resolves_names: bool = False
     """
     True if the proxy resolves host names. Otherwise it receives addresses that were already
     checked.
@@ -53,8 +53,8 @@ class EgressRoute:
         addresses: local addresses by IP version, for requests without a proxy. If empty, the kernel
             chooses.
         proxy: URL of the proxy, with placeholders such as `{session}`; "" for a direct route.
-        login: where to read `user:password` from; "" for none.
-        resolves: True if the proxy resolves host names.
+        login: where to read `user:password` from; "" if the proxy needs no credentials.
+        resolves_names: True if the proxy resolves host names.
         session_s: how long a domain keeps the same `{session}`.
         is_fetch_proxy: True if `proxy` is `fetch.proxy`, whose URL may contain credentials.
     """
@@ -63,7 +63,7 @@ class EgressRoute:
     addresses: dict[int, str] = field(default_factory=dict)
     proxy: Secret = field(default_factory=Secret)
     login: str = ""
-    resolves: bool = False
+    resolves_names: bool = False
     session_s: float = 600.0
     is_fetch_proxy: bool = False
     placeholders: frozenset[str] = frozenset()
@@ -97,7 +97,7 @@ class EgressRoute:
         Raises:
             ConfigError: `url` is not a proxy URL.
         """
-        parts, _ = _split(url)
+        parts, _ = _split_proxy_url(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")
         if max(len(text.encode()) for text in login) > _MAX_LOGIN_BYTES:
             raise ConfigError("fetch.proxy: user and password may have at most 255 bytes each")
@@ -105,7 +105,7 @@ class EgressRoute:
         return cls(
             "proxy",
             proxy=Secret(proxy),
-            resolves=proxy.startswith("socks5h:"),
+            resolves_names=proxy.startswith("socks5h:"),
             is_fetch_proxy=True,
         )
 
@@ -113,7 +113,7 @@ class EgressRoute:
         """Return the key of the connections that a request to `url` may reuse."""
         if not self.placeholders:
             return self.name
-        values = self._values(url, crawl, now_ms)
+        values = self._placeholder_values(url, crawl, now_ms)
         return " ".join((self.name, *(values[word] for word in sorted(self.placeholders))))
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
@@ -125,8 +125,8 @@ class EgressRoute:
         """
         if not self.proxy:
             return None
-        values = self._values(url, crawl, now_ms) if self.placeholders else {}
-        parts, port = _split(_fill_placeholders(reveal(self.proxy), values))
+        values = self._placeholder_values(url, crawl, now_ms) if self.placeholders else {}
+        parts, port = _split_proxy_url(_fill_placeholders(reveal(self.proxy), values))
         if self.is_fetch_proxy:
             user, password = unquote(parts.username or ""), unquote(parts.password or "")
         else:
@@ -134,9 +134,9 @@ class EgressRoute:
             user, _, password = _fill_placeholders(reveal(login), values).partition(":")
         scheme = "http" if parts.scheme == "http" else "socks5"
         name = parts.hostname or ""
-        return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves)
+        return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves_names)
 
-    def _values(self, url: str, crawl: str, now_ms: int) -> dict[str, str]:
+    def _placeholder_values(self, url: str, crawl: str, now_ms: int) -> dict[str, str]:
         """Return the value of each placeholder. A domain keeps its session for `session_s`."""
         domain = registered_domain(url)
         window = now_ms // int(self.session_s * 1000)
@@ -148,7 +148,7 @@ def _fill_placeholders(text: str, values: dict[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text) if values else text
 
 
-def _split(url: str) -> tuple[SplitResult, int]:
+def _split_proxy_url(url: str) -> tuple[SplitResult, int]:
     try:
         parts = urlsplit(reveal(url))
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
@@ -167,13 +167,13 @@ def _read_login(setting: str, reference: str) -> Secret:
     Read the credentials from `env:NAME` or `file:PATH`. Returns "" for an empty reference.
 
     Raises:
-        ConfigError: they are unreadable or invalid. The message names the setting and the source,
-            but never contains the credentials.
+        ConfigError: the credentials are unreadable or invalid. The message names the setting and
+            the source, but never contains the credentials.
     """
-    kind, _, location = reference.partition(":")
+    source, _, location = reference.partition(":")
     if not reference:
         return Secret()
-    if kind == "env":
+    if source == "env":
         text = variable(location)
         if text is None:
             raise ConfigError(f"{setting}: the environment variable {location} is not set; set it")

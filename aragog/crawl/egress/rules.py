@@ -20,13 +20,13 @@ class EgressContext:
 
     crawl: str = ""
     """The name of the URL's crawl; "" if it has none."""
-    after: int = 0
+    previous_status: int = 0
     """The previous attempt's status if it was 403 or 429; otherwise 0."""
     way: str = ""
     """A route chosen by the caller instead of the rules; "" if none."""
 
 
-ANY = EgressContext()
+ANY_CONTEXT = EgressContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class EgressRules:
             (rule, RouteList(rule.ways, f"egress.rules[{number}]"))
             for number, rule in enumerate(settings.rules, 1)
         ]
-        self._always = [(rule, route) for rule, route in numbered if not rule.after]
-        self._after = [(rule, route) for rule, route in numbered if rule.after]
+        self._unconditional_rules = [(rule, route) for rule, route in numbered if not rule.after]
+        self._rules_after_status = [(rule, route) for rule, route in numbered if rule.after]
         name, reason = (PROXY, "fetch.proxy") if has_proxy else (DIRECT, "no rule matches")
         self.default_routes: RouteList = RouteList((name,), reason)
         """The routes for URLs that match no rule."""
         self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, name})
-        # Cached, because the result depends only on the arguments, and a batch has few hosts.
+        # Worth caching: the result depends only on the arguments, and a batch has few hosts.
         self._cached_match = lru_cache(maxsize=8192)(self._first_match)
         self.depends_on_crawl: bool = any(rule.crawls for rule, _ in numbered)
 
-    def route(self, url: str, context: EgressContext = ANY) -> RouteList:
+    def route(self, url: str, context: EgressContext = ANY_CONTEXT) -> RouteList:
         """
         Return the routes for a normalized URL, from the first matching rule.
 
@@ -72,12 +72,12 @@ class EgressRules:
         """
         if context.way:
             return RouteList((context.way,), "named by the request")
-        if not (self._always or self._after):
+        if not (self._unconditional_rules or self._rules_after_status):
             return self.default_routes
         return self._cached_match(host(url), context)
 
     def _first_match(self, name: str, context: EgressContext) -> RouteList:
-        for rule, route in self._rules_in_order(context.after):
+        for rule, route in self._rules_in_order(context.previous_status):
             if _matches(rule, name, context):
                 return route
         return self.default_routes
@@ -85,7 +85,7 @@ class EgressRules:
     def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
         """Yield each condition under which other routes apply to this URL, and those routes."""
         name = host(url)
-        for rule, route in (*self._after, *self._always):
+        for rule, route in (*self._rules_after_status, *self._unconditional_rules):
             context = EgressContext(rule.crawls[0] if rule.crawls else "")
             if (rule.after or rule.crawls) and _matches(rule, name, context):
                 conditions = [f"after {status}" for status in rule.after]
@@ -94,15 +94,17 @@ class EgressRules:
 
     def routes_differ(self, url: str, context: EgressContext, status: int) -> bool:
         """Return True if a retry after this status uses different routes than the attempt."""
-        if not self._after or context.way:
+        if not self._rules_after_status or context.way:
             return False
         retry_context = EgressContext(context.crawl, status)
         return self.route(url, retry_context).names != self.route(url, context).names
 
-    def _rules_in_order(self, after: int) -> Iterator[tuple[EgressRule, RouteList]]:
-        if after:
-            yield from ((rule, route) for rule, route in self._after if after in rule.after)
-        yield from self._always
+    def _rules_in_order(self, previous_status: int) -> Iterator[tuple[EgressRule, RouteList]]:
+        if previous_status:
+            for rule, route in self._rules_after_status:
+                if previous_status in rule.after:
+                    yield rule, route
+        yield from self._unconditional_rules
 
 
 def _matches(rule: EgressRule, name: str, context: EgressContext) -> bool:

@@ -23,13 +23,13 @@ from aragog.crawl.egress.routes import ProxyServer
 from aragog.crawl.egress.rules import DIRECT
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.deadline import Deadline
-from aragog.crawl.fetcher.destinations import proxy_of, vetted_addresses
+from aragog.crawl.fetcher.destinations import get_proxy, vetted_addresses
 from aragog.crawl.fetcher.faults import (
     NoPermit,
     RouteFailed,
     RouteRefusesTarget,
     TargetBlocked,
-    TargetUnreached,
+    TargetUnreachable,
     TransportError,
 )
 from aragog.crawl.fetcher.gate import Later
@@ -48,16 +48,15 @@ from aragog.crawl.fetcher.http1.tls import (
     HTTP2,
     SessionKey,
     TlsSessions,
-    needs_name_check_here,
+    copy_without_name_check,
+    needs_name_check_in_python,
     tls_context,
-    without_name_check,
 )
 from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.crawl.fetcher.ssrf import AddressPolicy
-from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
+from aragog.crawl.fetcher.user_agent import has_contact, missing_contact_message
 from aragog.crawl.identity.request_signer import RequestSigner
-from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
@@ -83,10 +82,11 @@ class PinnedAdapter(BaseAdapter):
             the roots of certifi, the system and `SSL_CERT_FILE`.
         needs_contact: True to raise ConfigError if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
-        sharing: an adapter to share connections with. Needs the same egress routes, TLS and HTTP/2
-            hosts.
+        connections_from: an adapter whose connections to share. It must have the same egress
+            routes, TLS context and HTTP/2 hosts.
         signer: signs every request. If None, requests are not signed.
-        egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
+        egress: the egress routes. By default those of `connections_from`, or else those of
+            `fetch.proxy`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PinnedAdapter(BaseAdapter):
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
         needs_contact: bool = True,
-        sharing: PinnedAdapter | None = None,
+        connections_from: PinnedAdapter | None = None,
         signer: RequestSigner | None = None,
         egress: Egress | None = None,
     ) -> None:
@@ -110,17 +110,23 @@ class PinnedAdapter(BaseAdapter):
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self.egress: Egress = egress or (
-            sharing.egress if sharing else Egress(EgressSettings(), settings, self._clock)
+            connections_from.egress
+            if connections_from
+            else Egress(EgressSettings(), settings, self._clock)
         )
         self.http2_hosts: Http2Hosts = (
-            sharing.http2_hosts if sharing else Http2Hosts(settings.http2_hosts, self._clock)
+            connections_from.http2_hosts
+            if connections_from
+            else Http2Hosts(settings.http2_hosts, self._clock)
         )
         self.connections: ConnectionPool = (
-            sharing.connections if sharing else ConnectionPool(self._clock, max_idle=max_idle())
+            connections_from.connections
+            if connections_from
+            else ConnectionPool(self._clock, max_idle=max_idle())
         )
 
         self.tls_sessions: TlsSessions = (
-            sharing.tls_sessions if sharing else TlsSessions(self._clock)
+            connections_from.tls_sessions if connections_from else TlsSessions(self._clock)
         )
 
     def send(
@@ -185,38 +191,38 @@ class PinnedAdapter(BaseAdapter):
             Fault: the request failed. Its class and `reason` say why.
         """
         target = Target(request.url or "")
-        route = request.route or self.egress.rules.default_routes
+        routes = request.routes or self.egress.rules.default_routes
         refusal: RouteRefusesTarget | None = None
-        for selected_route in self.egress.usable_routes(route, request.url or "", request.crawl):
-            request.way = None if selected_route.way.name == DIRECT else selected_route.way.name
+        for selected in self.egress.usable_routes(routes, request.url or "", request.crawl):
+            request.way = None if selected.route.name == DIRECT else selected.route.name
             try:
-                return self._exchange_through(selected_route, request, target)
+                return self._exchange_through(selected, request, target)
             except RouteFailed as fault:
-                self.egress.health.record_failure(selected_route.way.name, fault.reason)
+                self.egress.health.record_failure(selected.route.name, fault.reason)
             except RouteRefusesTarget as fault:
                 refusal = fault
         if refusal is not None:
             raise TransportError(UnreachableKind.CONNECT, refusal.reason)
-        reason = self.egress.explain_failures(route)
-        raise NoPermit(Later(DeferralCause.EGRESS, reason, self.egress.retry_at_ms(route)))
+        reason = self.egress.explain_failures(routes)
+        raise NoPermit(Later(DeferralCause.EGRESS, reason, self.egress.retry_at_ms(routes)))
 
     def _exchange_through(
-        self, selected_route: SelectedRoute, request: PoliteRequest, target: Target
+        self, selected: SelectedRoute, request: PoliteRequest, target: Target
     ) -> HttpResponse:
         """
         Send a request through an egress route. If this raises RouteFailed or RouteRefusesTarget,
         nothing was sent.
         """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
-        peer = Peer(target.scheme, target.host, target.port, selected_route.key, http2)
+        peer = Peer(target.scheme, target.host, target.port, selected.key, http2)
         wait_s = MAX_REUSE_WAIT_S if target.scheme == "https" else 0.0
         connection = None if request.method == "POST" else self.connections.take(peer, wait_s)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
                 response = self._exchange_on(connection, request, target, dns_ms=None, reused=True)
-                self.egress.health.record_success(selected_route.way.name)
+                self.egress.health.record_success(selected.route.name)
                 return response
-        connection, dns_ms = self._connect(selected_route, peer, target, request.deadline)
+        connection, dns_ms = self._connect(selected, peer, target, request.deadline)
         self.connections.add_in_use(connection)
         return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
 
@@ -268,27 +274,27 @@ class PinnedAdapter(BaseAdapter):
                 )
         # A busy process reads the headers late. The server did not cause this delay.
         elapsed_s = deadline.now_s() - sent_s
-        response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
+        response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.kernel_wait_s()) * 1000
         return response
 
     def _connect(
-        self, selected_route: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
+        self, selected: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
         """Open a new connection. Returns it and the duration of the DNS lookup in ms."""
         started_s = deadline.now_s()
-        at_proxy = selected_route.way.resolves
+        at_proxy = selected.route.resolves_names
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
-            raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
+            raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact_message(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
-        tls = self._context(peer) if target.scheme == "https" else None
-        if (proxy := proxy_of(selected_route)) is not None:
-            connection = self._tunnel(selected_route, proxy, peer, addresses, deadline, tls)
+        tls = self._tls_context(peer) if target.scheme == "https" else None
+        if (proxy := get_proxy(selected)) is not None:
+            connection = self._tunnel(selected, proxy, peer, addresses, deadline, tls)
         else:
-            session = partial(self._session, peer)
-            source = selected_route.way.addresses
+            session = partial(self._take_tls_session, peer)
+            source = selected.route.addresses
             connection = connect(peer, addresses, deadline, tls=tls, source=source, session=session)
-        self.egress.health.record_success(selected_route.way.name)
+        self.egress.health.record_success(selected.route.name)
         if connection.alpn == HTTP2:
             from aragog.crawl.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
 
@@ -299,7 +305,7 @@ class PinnedAdapter(BaseAdapter):
 
     def _tunnel(
         self,
-        selected_route: SelectedRoute,
+        selected: SelectedRoute,
         proxy: ProxyServer,
         peer: Peer,
         addresses: Sequence[Address],
@@ -316,11 +322,11 @@ class PinnedAdapter(BaseAdapter):
                     deadline,
                     tls=tls,
                     tunnel=Tunnel(proxy, address),
-                    session=partial(self._session_through, peer, address[0]),
+                    session=partial(self._take_tls_session_for_target, peer, address[0]),
                 )
-            except TargetUnreached as error:
-                self.egress.health.record_unreached(
-                    selected_route.way.name, registered_domain(peer.host), error.reason
+            except TargetUnreachable as error:
+                self.egress.health.record_unreachable(
+                    selected.route.name, registered_domain(peer.host), error.reason
                 )
                 if error.kind is not UnreachableKind.CONNECT:
                     raise
@@ -331,23 +337,26 @@ class PinnedAdapter(BaseAdapter):
                 return connection
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
-    def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Look up the TLS session by the target's address instead of the proxy's."""
-        return self._session(peer, address)
+    def _take_tls_session_for_target(
+        self, peer: Peer, target_address: str, _proxy_address: str
+    ) -> ssl.SSLSession | None:
+        return self._take_tls_session(peer, target_address)
 
-    def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
+    def _take_tls_session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
         return self.tls_sessions.take(_session_key(peer, address))
 
-    def _context(self, peer: Peer) -> ssl.SSLContext:
-        names_checked_here = needs_name_check_here(peer.host)
+    def _tls_context(self, peer: Peer) -> ssl.SSLContext:
+        names_checked_in_python = needs_name_check_in_python(peer.host)
         if self._tls is not None:
-            return self._tls_without_names if names_checked_here else self._tls
+            return self._tls_without_names if names_checked_in_python else self._tls
         verify = self._settings.verify_tls
-        return tls_context(verify=verify, http2=peer.http2, names_checked_here=names_checked_here)
+        return tls_context(
+            verify=verify, http2=peer.http2, names_checked_in_python=names_checked_in_python
+        )
 
     @functools.cached_property
     def _tls_without_names(self) -> ssl.SSLContext:
-        return without_name_check(self._tls or tls_context())
+        return copy_without_name_check(self._tls or tls_context())
 
     def requested_signature(
         self, request: PoliteRequest, accept_signature: str
@@ -355,16 +364,16 @@ class PinnedAdapter(BaseAdapter):
         """
         Return the signature requested by the response.
 
-        Returns None if the signature cannot be made or was already sent, or without a signer.
+        Returns None if there is no signer, or if the signature cannot be made or was already sent.
         """
         if self._signer is None:
             return None
-        message = _signed_message(request, Target(request.url or ""))
+        message = request.to_signed_message(Target(request.url or ""))
         return self._signer.requested_signature(message, accept_signature)
 
     def _encode(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
         if self._signer is not None:
-            message = _signed_message(request, target)
+            message = request.to_signed_message(target)
             request.headers.update(self._signer.sign(message, request.signature_request))
         return connection.protocol.encode_request(request, target)
 
@@ -372,20 +381,8 @@ class PinnedAdapter(BaseAdapter):
         self.connections.close()
 
 
-def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
-    path, _, query = target.path.partition("?")
-    return SignedMessage(
-        method=request.method or "",
-        scheme=target.scheme,
-        authority=target.host_header,
-        path=path,
-        query=f"?{query}",
-        fields=request.headers,
-    )
-
-
 def _session_key(peer: Peer, address: str) -> SessionKey:
-    return SessionKey(peer.host, peer.port, address, peer.way, peer.http2)
+    return SessionKey(peer.host, peer.port, address, peer.route_key, peer.http2)
 
 
 class _StaleConnection(Exception):

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from aragog.crawl.fetcher.body_limits import Bounds
-from aragog.crawl.fetcher.content_types import (
-    content_refusal,
-    content_type_of,
-    type_refusal,
-)
 from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
 from aragog.crawl.fetcher.faults import (
-    Fault,
     LimitExceeded,
     NoPermit,
     TargetBlocked,
@@ -27,11 +20,12 @@ from aragog.crawl.fetcher.headers import (
     resolve_as_sent,
     retry_at_ms,
 )
-from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
+from aragog.crawl.fetcher.http1.head import ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
 from aragog.crawl.fetcher.request import PoliteRequest
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
 from aragog.crawl.fetcher.request_options import RequestOptions
+from aragog.crawl.fetcher.response_bodies import read_error_body, read_page_body
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
@@ -55,7 +49,7 @@ from aragog.fetch_record.outcome import (
 from urlspelling.domain import origin
 
 # Temporary client errors: timeout, misdirected request and too early (RFC 9110, 8470).
-TEMPORARY = frozenset({408, 421, 425})
+TEMPORARY_ERRORS = frozenset({408, 421, 425})
 MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
 
@@ -83,14 +77,17 @@ class FetchAttempt:
         self._options = options
         self._first_url = hops[0].url if hops else url
         self._url = url
-        self._spelling = url
+        self._request_url = url
         self._target_as_sent: str | None = None
         self._hops = hops
-        self._hops_before = len(hops)
+        self._earlier_hop_count = len(hops)
         self._requested: set[str] = {hop.url for hop in hops}
-        self._validators = _one_line(options.etag), _one_line(options.last_modified)
+        self._validators = (
+            _safe_header_value(options.etag),
+            _safe_header_value(options.last_modified),
+        )
         self._validators_url = options.validators_url or url
-        self._conditional = False
+        self._is_conditional = False
         """True if the last request had validators (ETag or date), so 304 is valid."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
@@ -107,7 +104,7 @@ class FetchAttempt:
     def run(self) -> Outcome:
         try:
             while True:
-                if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
+                if reason := self._defaults.ssrf_filter.vet_url(self._request_url):
                     raise TargetBlocked(RefusalCause.URL, reason)
                 response = self._send()
                 location = redirect_location(response.head)
@@ -116,21 +113,21 @@ class FetchAttempt:
                         continue
                     return self._to_outcome(response)
                 response.discard()
-                if (outcome := self._follow(response.head, location)) is not None:
+                if (outcome := self._follow_redirect(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
             # Do not keep the status: a 200 whose body never arrived would look like an empty page
             # or an empty robots.txt.
-            record = self._record()
+            record = self._record_fields()
             if fault.kind is not UnreachableKind.REDIRECT:
                 record["status"] = None
             return Unreachable(**record, kind=fault.kind, reason=fault.reason)
         except LimitExceeded as fault:
-            return TooLarge(**self._record(), reason=fault.reason)
+            return TooLarge(**self._record_fields(), reason=fault.reason)
         except UnsupportedContent as fault:
-            return Unreadable(**self._record(), reason=fault.reason)
+            return Unreadable(**self._record_fields(), reason=fault.reason)
         except TargetBlocked as fault:
-            return Blocked(**self._record(), cause=fault.cause, reason=fault.reason)
+            return Blocked(**self._record_fields(), cause=fault.cause, reason=fault.reason)
         except NoPermit as fault:
             return self._deferred_outcome(fault.later)
         finally:
@@ -141,22 +138,22 @@ class FetchAttempt:
         self._response = None
         url = self._url
         request = PoliteRequest(
-            self._spelling,
+            self._request_url,
             self._headers(),
             self._deadline,
             acquire_permit=lambda: self._gate.acquire_permit(url),
             release_permit=lambda: self._gate.release_permit(url),
             method=self._options.method,
             body=self._options.body,
-            route=self._defaults.adapter.egress.route(url, self._options.egress),
+            routes=self._defaults.adapter.egress.route(url, self._options.egress),
             crawl=self._options.egress.crawl,
             signature_request=self._requested_signature if self._signature_url == url else None,
         )
         self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
-        self._requested.add(self._spelling)
+        self._requested.add(self._request_url)
         if self._cookies is not None:
-            self._cookies.learn(self._spelling, response.head)
+            self._cookies.learn(self._request_url, response.head)
         return response
 
     def _should_sign_again(self, response: HttpResponse) -> bool:
@@ -178,7 +175,7 @@ class FetchAttempt:
             return False
         self._signature_url = self._url
         waiting_since_s = self._deadline.now_s()
-        admission = self._gate.admit(self._url, self._target_as_sent or self._spelling)
+        admission = self._gate.admit(self._url, self._target_as_sent or self._request_url)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)
         if not isinstance(admission, Go):
             return False
@@ -188,13 +185,15 @@ class FetchAttempt:
     def _headers(self) -> dict[str, str]:
         headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
         headers |= {
-            name: v for name, value in self._options.headers.items() if (v := _one_line(value))
+            name: v
+            for name, value in self._options.headers.items()
+            if (v := _safe_header_value(value))
         }
         if cookie := self._cookie_header():
             headers["Cookie"] = cookie
         etag, last_modified = self._validators
-        self._conditional = self._url == self._validators_url and bool(etag or last_modified)
-        if self._conditional:
+        self._is_conditional = self._url == self._validators_url and bool(etag or last_modified)
+        if self._is_conditional:
             if etag:
                 headers["If-None-Match"] = etag
             if last_modified:
@@ -211,11 +210,11 @@ class FetchAttempt:
             origin(hop.url) != self._cookies.origin for hop in self._hops
         ):
             return None
-        return self._cookies.header(self._spelling)
+        return self._cookies.header(self._request_url)
 
-    def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
+    def _follow_redirect(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target. Returns an outcome if the fetch ends instead."""
-        target = redirect_target(location, self._spelling)
+        target = redirect_target(location, self._request_url)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
         if self._options.method == "POST":
@@ -223,37 +222,43 @@ class FetchAttempt:
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)
-        spelling = self._choose_spelling(target, location)
-        if reason := self._defaults.ssrf_filter.vet_url(spelling):
+        request_url = self._choose_request_url(target, location)
+        if reason := self._defaults.ssrf_filter.vet_url(request_url):
             self._url = target
             raise TargetBlocked(RefusalCause.URL, reason)
         waiting_since_s = self._deadline.now_s()
-        target_as_sent = resolve_as_sent(location, self._spelling)
+        target_as_sent = resolve_as_sent(location, self._request_url)
         admission = self._gate.admit(target, target_as_sent)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)
         match admission:
             case Go():
-                self._url, self._spelling, self._target_as_sent = target, spelling, target_as_sent
+                self._url, self._request_url, self._target_as_sent = (
+                    target,
+                    request_url,
+                    target_as_sent,
+                )
                 return None
             case Deny(reason=reason, cause=cause):
                 self._url = target
-                return Refused(**self._record(), cause=cause, reason=reason)
+                return Refused(**self._record_fields(), cause=cause, reason=reason)
             case Later():
                 return self._redirected_outcome(admission, target, target_as_sent)
             case _:
                 assert_never(admission)
 
     def _deferred_outcome(self, later: Later) -> Deferred:
-        if len(self._hops) > self._hops_before:
+        if len(self._hops) > self._earlier_hop_count:
             return self._redirected_outcome(later, self._url, self._target_as_sent)
         at_ms = later.retry_at_ms
-        return Deferred(**self._record(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason)
+        return Deferred(
+            **self._record_fields(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason
+        )
 
     def _redirected_outcome(
         self, later: Later, target: str, target_as_sent: str | None
     ) -> Redirected:
         return Redirected(
-            **self._record(),
+            **self._record_fields(),
             target=target,
             given=target_as_sent,
             cause=later.cause,
@@ -261,7 +266,7 @@ class FetchAttempt:
             reason=later.reason,
         )
 
-    def _choose_spelling(self, target: str, location: str) -> str:
+    def _choose_request_url(self, target: str, location: str) -> str:
         """
         Return the form of `target` to request.
 
@@ -270,20 +275,22 @@ class FetchAttempt:
         """
         if target not in self._requested or self._cookies is not None:
             return target
-        spelling = resolve_as_sent(location, self._spelling)
-        if spelling in self._requested:
+        request_url = resolve_as_sent(location, self._request_url)
+        if request_url in self._requested:
             raise TransportError(UnreachableKind.REDIRECT, f"redirect loop: {target[:200]}")
-        return spelling
+        return request_url
 
     def _to_outcome(self, response: HttpResponse) -> Outcome:
         head = response.head
         status, status_line = head.status, f"{head.status} {head.reason}".strip()
         if status == 304:
             response.discard()
-            if not self._conditional:
+            if not self._is_conditional:
                 reason = f"{status_line}, although the request was not conditional"
-                return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
-            return NotModified(**self._record())
+                return Unreachable(
+                    **self._record_fields(), kind=UnreachableKind.STATUS, reason=reason
+                )
+            return NotModified(**self._record_fields())
         if status in (429, 503):
             retry_after = next(iter(head.values("retry-after")), None)
             date = next(iter(head.values("date")), None)
@@ -291,17 +298,19 @@ class FetchAttempt:
             at_ms = retry_at_ms(retry_after, now_ms, date)
             # Report this before reading the body, so that other workers slow down early.
             self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
-            return Busy(**self._error_record(response), retry_at_ms=at_ms, reason=status_line)
+            return Busy(
+                **self._error_record_fields(response), retry_at_ms=at_ms, reason=status_line
+            )
         if status in WITHHELD:
             return self._withheld_outcome(response, status_line)
-        if 400 <= status < 500 and status not in TEMPORARY:
-            return Gone(**self._error_record(response), reason=status_line)
+        if 400 <= status < 500 and status not in TEMPORARY_ERRORS:
+            return Gone(**self._error_record_fields(response), reason=status_line)
         if status >= 400:
-            record = self._error_record(response)
+            record = self._error_record_fields(response)
             return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
         if status == 206 and not self._has_range():
             return self._partial_outcome(response)
-        return self._read(response)
+        return self._read_page(response)
 
     def _has_range(self) -> bool:
         return self._request is not None and "Range" in self._request.headers
@@ -312,69 +321,31 @@ class FetchAttempt:
 
         If it contains the start of the page, that part is stored as a truncated response.
         """
-        part = parse_content_range(response.head)
-        if part.is_start:
-            return self._read(response, part.missing)
+        content_range = parse_content_range(response.head)
+        if content_range.is_start:
+            return self._read_page(response, content_range.missing)
         response.discard()
-        reason = f"206, although no Range was requested: {part.missing}"
-        return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
+        reason = f"206, although no Range was requested: {content_range.missing}"
+        return Unreachable(**self._record_fields(), kind=UnreachableKind.STATUS, reason=reason)
 
     def _withheld_outcome(self, response: HttpResponse, status_line: str) -> Withheld:
         head = response.head
         price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
-        kind, record = WITHHELD[head.status], self._error_record(response)
-        return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
+        record = self._error_record_fields(response)
+        outcome = WITHHELD[head.status]
+        return Withheld(**record, outcome=outcome, reason=status_line, crawler_price=price)
 
-    def _error_record(self, response: HttpResponse) -> dict[str, Any]:
-        if not self._options.error_body_bytes:
-            response.discard()
-            return self._record()
-        max_bounds = self._defaults.bounds
-        bounds = Bounds(
-            min(self._options.error_body_bytes, max_bounds.max_wire_bytes),
-            min(self._options.error_body_bytes, max_bounds.max_body_bytes),
-        )
-        try:
-            body = response.read_body(bounds)
-        except Fault:  # the status alone is enough
-            return self._record() | {"truncated": True}
-        truncated = body.truncated_why is not None
-        return self._record() | {"error_body": body.data, "truncated": truncated}
+    def _error_record_fields(self, response: HttpResponse) -> dict[str, Any]:
+        max_bytes = self._options.error_body_bytes
+        body_fields = read_error_body(response, self._defaults.bounds, max_bytes)
+        return self._record_fields() | body_fields
 
-    def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
+    def _read_page(self, response: HttpResponse, missing: str | None = None) -> Fetched:
         """Read the body and return Fetched. `missing` says which part of the page is missing."""
-        head, settings = response.head, self._defaults.settings
-        content_type = content_type_of(head.values("content-type"))
-        framing = response.framing
-        has_length = framing.delimiter is Delimiter.LENGTH
-        empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
-        if not empty and (reason := type_refusal(content_type, settings.content_types)):
-            raise UnsupportedContent(reason)
-        bounds = self._defaults.bounds
-        if has_length and framing.length > bounds.max_wire_bytes and not bounds.truncate_oversized:
-            raise LimitExceeded(
-                f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
-            )
+        body_fields = read_page_body(response, self._defaults, missing)
+        return Fetched(**self._record_fields(), **body_fields)
 
-        def sniff(first: bytes) -> None:
-            if self._defaults.trust_declared_types and content_type is not None:
-                return
-            if reason := content_refusal(first, content_type, settings.content_types):
-                raise UnsupportedContent(reason)
-
-        body = response.read_body(bounds, sniff)
-        incomplete = body.truncated_why or missing
-        return Fetched(
-            **self._record(),
-            body=body.data,
-            content_type=content_type,
-            truncated=incomplete is not None,
-            reason=incomplete,
-            truncated_why=incomplete,
-            wire_bytes=body.wire_bytes,
-        )
-
-    def _record(self) -> dict[str, Any]:
+    def _record_fields(self) -> dict[str, Any]:
         """Return the fields of `FetchRecord` that all outcomes share."""
         response = self._response
         record = {
@@ -398,6 +369,6 @@ class FetchAttempt:
         return record
 
 
-def _one_line(value: str | None) -> str | None:
+def _safe_header_value(value: str | None) -> str | None:
     """Drop a header value if it contains control characters, which could inject another header."""
     return value if value is None or value.isprintable() else None

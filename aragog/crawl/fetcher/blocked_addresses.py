@@ -21,7 +21,7 @@ from functools import lru_cache
 from urlspelling.hosts import longest_match
 
 # Cloud metadata services. They are denied even if networks are allowed.
-_METADATA = frozenset(
+_METADATA_HOSTS = frozenset(
     (
         "metadata",
         "metadata.google.internal",
@@ -40,8 +40,8 @@ _METADATA = frozenset(
     )
 )
 
-# Local names by standard or convention, including all names below them.
-_LOCAL = {
+# Local names by standard or convention, including their subdomains.
+_LOCAL_SUFFIXES = {
     "localhost": "loopback, RFC 6761",
     "localdomain": "a customary local domain",
     "local": "link-local names, RFC 6762",
@@ -57,7 +57,7 @@ _LOCAL = {
     "consul": "services of a Consul cluster",
 }
 
-# All subdomains of these names resolve to loopback, or to different addresses on two lookups (DNS
+# Subdomains of these names resolve to loopback, or to another address on the second lookup (DNS
 # rebinding).
 _LOOPBACK_SERVICES = frozenset(
     (
@@ -68,19 +68,19 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names below these resolve to an address in the name itself.
+# Subdomains of these names resolve to the address that the name itself contains.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
 
-_DOTTED = re.compile(r"(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?=$|[.-])")
-_HEXADECIMAL = re.compile(r"(?:^|[.-])([0-9a-f]{8})(?=$|[.-])")
-_COLONS = re.compile(r"[0-9a-f]*(?:-[0-9a-f]*){2,7}")
+_DOTTED_IPV4 = re.compile(r"(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?=$|[.-])")
+_HEX_IPV4 = re.compile(r"(?:^|[.-])([0-9a-f]{8})(?=$|[.-])")
+_DASHED_IPV6 = re.compile(r"[0-9a-f]*(?:-[0-9a-f]*){2,7}")
 
 
 def metadata_reason(host: str) -> str | None:
     """Return why the name `host` is a metadata service, or None if it is not."""
-    return "the name of a cloud's metadata service" if host in _METADATA else None
+    return "the name of a cloud's metadata service" if host in _METADATA_HOSTS else None
 
 
 def local_reason(host: str) -> str | None:
@@ -90,10 +90,10 @@ def local_reason(host: str) -> str | None:
     Args:
         host: lower case, in ASCII, without a trailing dot; not an IP address.
     """
-    if "." not in host and host not in _LOCAL:
+    if "." not in host and host not in _LOCAL_SUFFIXES:
         return "a name without a dot belongs to the local network"
-    suffix = longest_match(host, _LOCAL)
-    return f"names under {suffix} are local ({_LOCAL[suffix]})" if suffix else None
+    suffix = longest_match(host, _LOCAL_SUFFIXES)
+    return f"names under {suffix} are local ({_LOCAL_SUFFIXES[suffix]})" if suffix else None
 
 
 def loopback_service(host: str) -> str | None:
@@ -110,13 +110,13 @@ def embedded_addresses(
         return []
     prefix = host[: -len(service) - 1]
     addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = []
-    for match in _DOTTED.finditer(prefix):
+    for match in _DOTTED_IPV4.finditer(prefix):
         octets = [int(octet) for octet in match.groups()]
         if max(octets) < 256:
             addresses.append(ipaddress.IPv4Address(bytes(octets)))
-    addresses += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEXADECIMAL.finditer(prefix)]
+    addresses += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEX_IPV4.finditer(prefix)]
     label = prefix.rpartition(".")[2]
-    if _COLONS.fullmatch(label):
+    if _DASHED_IPV6.fullmatch(label):
         with contextlib.suppress(ValueError):
             addresses.append(ipaddress.IPv6Address(label.replace("-", ":")))
     return addresses
@@ -180,8 +180,8 @@ _V6: tuple[tuple[str, str | None], ...] = (
 )
 
 # Cloud metadata services, which return the machine's credentials. Some of these addresses are
-# global. Only an entry with the exact address allows them.
-METADATA = frozenset(
+# global. They are allowed only by a settings entry with the exact address.
+METADATA_ADDRESSES = frozenset(
     map(
         ipaddress.ip_address,
         (
@@ -204,7 +204,7 @@ METADATA = frozenset(
 )
 
 
-def _ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, str | None]]:
+def _parse_ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, str | None]]:
     ranges = []
     for text, meaning in table:
         network = ipaddress.ip_network(text)
@@ -213,13 +213,13 @@ def _ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, s
     return ranges
 
 
-_RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
+_RANGES = {4: _parse_ranges(_V4), 6: _parse_ranges(_V6)}
 
 
 @lru_cache(maxsize=16_384)
 def non_global_reason(address: IP) -> str | None:
     """Return why `address` is not globally reachable, or None if it is."""
-    if address in METADATA:
+    if address in METADATA_ADDRESSES:
         return "a cloud's metadata service"
     number = int(address)
     for first, last, reason in _RANGES[address.version]:

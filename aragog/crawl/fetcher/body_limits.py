@@ -17,7 +17,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 BOMB_RATIO = 100
 
 # Bytes used for MIME sniffing (WHATWG MIME Sniffing section 5).
-PEEK_BYTES = 1445
+SNIFF_BYTES = 1445
 
 # A compressed body is decoded in units of this size, counted from its start. Otherwise, the result
 # of an error or a bomb would depend on how the data was split into packets.
@@ -68,7 +68,7 @@ def collect(
         framing_bytes: returns the size of chunk lines or frame headers so far.
 
     Raises:
-        TransportError: nothing of the body arrived, or it took too long.
+        TransportError: no part of the body arrived, or it took too long.
         LimitExceeded: a decompression bomb.
         UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
@@ -90,9 +90,8 @@ class _Collector:
         self._pieces: list[bytes] = []
         self._size = 0
         self._wire_bytes = 0
-        self._waiting = b""
-        """The received part of an incomplete unit."""
-        self._decoded_wire = 0
+        self._incomplete_unit = b""
+        self._decoded_wire_bytes = 0
         """Number of received bytes passed to the decoders."""
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
@@ -109,7 +108,7 @@ class _Collector:
             if error.kind is UnreachableKind.TIMEOUT or not self._wire_bytes:
                 raise
             reason = self._decode_rest() or error.reason
-        self._peek(final=True)
+        self._sniff_start(final=True)
         if reason is None:
             reason = next(
                 (m for d in reversed(self._decoders) if (m := d.truncation_error())), None
@@ -118,42 +117,42 @@ class _Collector:
         return DecodedBody(data, reason, self._wire_bytes, is_drained)
 
     def _receive(self, piece: bytes) -> str | None:
-        """Decode and keep `piece`. Returns the reason if this truncates the body."""
+        """Decode and keep `piece`. If this truncates the body, returns the reason."""
         free_bytes = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
-        cut = len(piece) > free_bytes
-        piece = piece[: max(0, free_bytes)] if cut else piece
+        is_cut = len(piece) > free_bytes
+        piece = piece[: max(0, free_bytes)] if is_cut else piece
         self._wire_bytes += len(piece)
         reason = self._decode_units(piece) if self._decoders else self._keep_within_limit(piece)
-        if reason is None and cut:
+        if reason is None and is_cut:
             reason = self._decode_rest()
             reason = reason or f"truncated at {self._bounds.max_wire_bytes} bytes on the wire"
         return reason
 
     def _decode_units(self, piece: bytes) -> str | None:
-        data, at = self._waiting + piece if self._waiting else piece, 0
-        while len(data) - at >= UNIT_BYTES:
-            if reason := self._decode(data[at : at + UNIT_BYTES]):
-                self._waiting = b""
+        data, position = self._incomplete_unit + piece if self._incomplete_unit else piece, 0
+        while len(data) - position >= UNIT_BYTES:
+            if reason := self._decode(data[position : position + UNIT_BYTES]):
+                self._incomplete_unit = b""
                 return reason
-            at += UNIT_BYTES
-        self._waiting = data[at:]
+            position += UNIT_BYTES
+        self._incomplete_unit = data[position:]
         return None
 
     def _decode_rest(self, *, complete: bool = False) -> str | None:
         """Decode the last unit, which may be incomplete, and finish the decoders."""
-        data, self._waiting = self._waiting, b""
+        data, self._incomplete_unit = self._incomplete_unit, b""
         if data and (reason := self._decode(data)):
             return reason
         for number, decoder in enumerate(self._decoders):
             unit = decoder.end(self._bounds.max_body_bytes - self._size, complete=complete)
             if decoder.overflowed:
-                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+                return self._handle_overflow(unit, inner=decoder is not self._decoders[-1])
             if unit and (reason := self._decode_with(self._decoders[number + 1 :], unit)):
                 return reason
         return None
 
     def _decode(self, unit: bytes) -> str | None:
-        self._decoded_wire += len(unit)
+        self._decoded_wire_bytes += len(unit)
         return self._decode_with(self._decoders, unit)
 
     def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
@@ -161,7 +160,7 @@ class _Collector:
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
-                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+                return self._handle_overflow(unit, inner=decoder is not self._decoders[-1])
         return self._keep_within_limit(unit)
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
@@ -176,17 +175,18 @@ class _Collector:
         if piece:
             self._pieces.append(piece)
             self._size += len(piece)
-            self._peek(final=False)
+            self._sniff_start(final=False)
 
-    def _peek(self, *, final: bool) -> None:
-        if self._sniff is not None and (final or self._size >= PEEK_BYTES):
+    def _sniff_start(self, *, final: bool) -> None:
+        if self._sniff is not None and (final or self._size >= SNIFF_BYTES):
             sniff, self._sniff = self._sniff, None
-            first = self._pieces[0] if self._pieces else b""
-            sniff((first if len(first) >= PEEK_BYTES else b"".join(self._pieces))[:PEEK_BYTES])
+            first_piece = self._pieces[0] if self._pieces else b""
+            start = first_piece if len(first_piece) >= SNIFF_BYTES else b"".join(self._pieces)
+            sniff(start[:SNIFF_BYTES])
 
-    def _overflow(self, piece: bytes, *, inner: bool) -> str:
+    def _handle_overflow(self, piece: bytes, *, inner: bool) -> str:
         """Handle output beyond the limit. `inner` is False for output of the last decoder."""
-        limit, wire = self._bounds.max_body_bytes, self._decoded_wire
+        limit, wire = self._bounds.max_body_bytes, self._decoded_wire_bytes
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.truncate_oversized):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")
         self._keep(piece)

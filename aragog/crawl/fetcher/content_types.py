@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from aragog.crawl.fetcher.body_limits import PEEK_BYTES
+from aragog.crawl.fetcher.body_limits import SNIFF_BYTES
 from aragog.crawl.fetcher.http1.decoders import has_unknown_coding
 from aragog.fetch_record.outcome import Headers
 
 # Signatures of binary formats (WHATWG MIME Sniffing sections 6 and 7).
-_MAGIC = (
+_MAGIC_NUMBERS = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"GIF87a", "image/gif"),
@@ -32,35 +32,35 @@ _MAGIC = (
 )
 
 # Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3).
-_BINARY = (
+_BINARY_BYTES = (
     frozenset(range(0x09)) | {0x0B} | frozenset(range(0x0E, 0x1B)) | frozenset(range(0x1C, 0x20))
 )
-_NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
+_NON_BINARY_BYTES = bytes(b for b in range(256) if b not in _BINARY_BYTES)
 
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
 # Token characters (WHATWG MIME Sniffing section 4.4).
-_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
+_MIME_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 # Sent by servers that do not know the type (WHATWG MIME Sniffing section 7).
-_UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
+_UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 # A comma outside quotes.
-_PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+_LIST_ITEM = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 # The text between two semicolons outside quotes.
 _PARAMETER_WITH_VALUE = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
 
 
-def content_type_of(values: Sequence[str]) -> str | None:
+def effective_content_type(values: Sequence[str]) -> str | None:
     """
-    Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
+    Return the effective Content-Type: the last valid one (Fetch standard, "extract a MIME type").
 
     Returns None if there is no valid value (`html` and `text/` are invalid), or if the server does
     not know the type. The body's first bytes then decide. A charset also applies to later values of
     the same type.
     """
-    parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
+    parts = [m.group().strip(" \t") for value in values for m in _LIST_ITEM.finditer(value)]
     usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
-    if not usable or media_type(usable[-1]) in _UNKNOWN:
+    if not usable or media_type(usable[-1]) in _UNKNOWN_TYPES:
         return None
     last, name = usable[-1], media_type(usable[-1])
     if not _charset_parameter(last):
@@ -80,7 +80,7 @@ def _charset_parameter(content_type: str) -> str:
 
 def is_type(content_type: str) -> bool:
     """Return True if the value has the syntax of a MIME type."""
-    return _TYPE.fullmatch(media_type(content_type)) is not None
+    return _MIME_TYPE.fullmatch(media_type(content_type)) is not None
 
 
 def media_type(content_type: str) -> str:
@@ -89,7 +89,7 @@ def media_type(content_type: str) -> str:
 
 
 def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None:
-    """Return why bodies of this type are not read. Returns None if they are, or without a type."""
+    """Return why bodies of this type are not read, or None if they are or the type is unknown."""
     if content_type is None:
         return None
     name = media_type(content_type)
@@ -99,7 +99,9 @@ def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None
     return f"content type {name[:100]}"
 
 
-def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[str]) -> str | None:
+def content_refusal(
+    first_bytes: bytes, content_type: str | None, allowed: Sequence[str]
+) -> str | None:
     """
     Return why a body with these first bytes is not a page, or None.
 
@@ -107,10 +109,10 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
     Without a declared type, or with `text/plain` (many servers' default for unknown files), one
     binary byte is enough.
     """
-    if "*/*" in allowed or first.startswith(_TEXT_BOMS):
+    if "*/*" in allowed or first_bytes.startswith(_TEXT_BOMS):
         return None
-    detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
-    if detected == "image/bmp" and not _has_binary(first):
+    detected = next((name for magic, name in _MAGIC_NUMBERS if first_bytes.startswith(magic)), None)
+    if detected == "image/bmp" and not _has_binary_bytes(first_bytes):
         detected = None  # text that happens to begin with "BM"
     if detected is not None and type_refusal(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
@@ -118,9 +120,13 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
         return None  # this is the declared format, and it is allowed
-    if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
+    if (
+        name in ("", "text/plain")
+        and _has_binary_bytes(first_bytes)
+        and not _may_be_utf16(first_bytes)
+    ):
         return "the content is binary and has no specific content type"
-    if _is_mostly_binary(first):
+    if _is_mostly_binary(first_bytes):
         return f"the content is binary, declared as {name}"
     return None
 
@@ -128,24 +134,27 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
 def is_undecoded(headers: Headers, body: bytes) -> bool:
     """Return True if Content-Encoding names an unknown coding and the body looks binary."""
     codings = [v for name, v in headers if name.lower() == "content-encoding"]
-    return has_unknown_coding(codings) and _has_binary(body[:PEEK_BYTES])
+    return has_unknown_coding(codings) and _has_binary_bytes(body[:SNIFF_BYTES])
 
 
-def _has_binary(first: bytes) -> bool:
-    return bool(first.translate(None, _NOT_BINARY))
+def _has_binary_bytes(first_bytes: bytes) -> bool:
+    return bool(first_bytes.translate(None, _NON_BINARY_BYTES))
 
 
-def _is_mostly_binary(first: bytes) -> bool:
+def _is_mostly_binary(first_bytes: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
-    Compressed data has about 10%, text none, and a damaged page a few. Zeros do not count, because
-    UTF-16 contains many.
+    About 10% of the bytes of compressed data are binary, none of text, and a few of a damaged page.
+    Zeros are not counted, because UTF-16 contains many.
     """
-    return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
+    return 20 * len(first_bytes.translate(None, _NON_BINARY_BYTES + b"\0")) > len(first_bytes)
 
 
-def _may_be_utf16(first: bytes) -> bool:
+def _may_be_utf16(first_bytes: bytes) -> bool:
     """Return True if every other byte is zero, as in UTF-16 Latin text without a BOM."""
-    zeros = first.count(0)
-    return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))
+    zeros = first_bytes.count(0)
+    return 10 * zeros > 3 * len(first_bytes) and zeros in (
+        first_bytes[::2].count(0),
+        first_bytes[1::2].count(0),
+    )

@@ -49,7 +49,7 @@ class _Cookie:
     """True if the cookie was set without Domain, and is sent only to its own host."""
     secure: bool
     expires_at_ms: float
-    """When the cookie expires, by this machine's clock; infinite for never."""
+    """When the cookie expires, by this machine's clock; infinite if it never does."""
 
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
@@ -57,7 +57,9 @@ class _Cookie:
             host == self.key.domain if self.host_only else _is_in_domain(host, self.key.domain)
         )
         return (
-            in_domain and _is_below(path, self.key.path) and (scheme == "https" or not self.secure)
+            in_domain
+            and _is_in_path(path, self.key.path)
+            and (scheme == "https" or not self.secure)
         )
 
 
@@ -72,7 +74,9 @@ class Cookies:
         """Apply the Set-Cookie headers of a response to `url`."""
         for line in head.values("set-cookie")[:MAX_SET_COOKIE_HEADERS]:
             cookie = (
-                _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
+                _parse_set_cookie(line, url, self.clock.now_ms())
+                if len(line) <= MAX_COOKIE_BYTES
+                else None
             )
             if cookie is None:
                 continue
@@ -81,8 +85,8 @@ class Cookies:
             elif cookie.key in self._jar or len(self._jar) < MAX_COOKIES:
                 self._jar[cookie.key] = cookie
 
-    def plain(self) -> list[tuple[Any, ...]]:
-        """Return the cookies as JSON values, for `keep`."""
+    def to_json_values(self) -> list[tuple[Any, ...]]:
+        """Return the cookies as JSON values, for `add_json_values`."""
         return [
             (
                 *dataclasses.astuple(cookie.key),
@@ -94,9 +98,9 @@ class Cookies:
             for cookie in self._jar.values()
         ]
 
-    def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add the cookies from another jar's `plain`."""
-        for name, domain, path, value, host_only, secure, expires_at_ms in plain:
+    def add_json_values(self, cookies: Iterable[Sequence[Any]]) -> None:
+        """Add cookies from another jar's `to_json_values`."""
+        for name, domain, path, value, host_only, secure, expires_at_ms in cookies:
             key = _CookieKey(name, domain, path)
             expires_ms = float("inf") if expires_at_ms is None else float(expires_at_ms)
             self._jar[key] = _Cookie(key, value, host_only, secure, expires_ms)
@@ -124,9 +128,9 @@ class OriginCookies(Cookies):
     origin: str = ""
 
     @classmethod
-    def from_plain(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
+    def from_json_values(cls, origin: str, cookies: Iterable[Sequence[Any]], clock: Clock) -> Self:
         jar = cls(clock=clock, origin=origin)
-        jar.keep(plain)
+        jar.add_json_values(cookies)
         return jar
 
     def learn(self, url: str, head: ResponseHead) -> None:
@@ -139,7 +143,7 @@ class OriginCookies(Cookies):
         return Cookies.header(self, url) if origin_of_url(url) == self.origin else None
 
 
-def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
+def _parse_set_cookie(line: str, url: str, now_ms: int) -> _Cookie | None:
     """Parse a Set-Cookie header. Returns None for an ignored cookie (sections 5.2 and 5.3)."""
     pair, *attribute_texts = line.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
@@ -148,11 +152,11 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     attributes = {}
     for attribute in attribute_texts:  # the last valid attribute of each name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
-        is_valid = _VALID.get(key.lower())
-        if is_valid is None or is_valid(text):
+        check = _ATTRIBUTE_CHECKS.get(key.lower())
+        if check is None or check(text):
             attributes[key.lower()] = text
     _, host, path = _split_url(url)
-    domain = _domain(attributes.get("domain", ""), host)
+    domain = _cookie_domain(attributes.get("domain", ""), host)
     if domain is None:
         return None
     if _violates_prefix_rules(name.lower(), attributes, url):
@@ -181,7 +185,7 @@ def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> b
     return name.startswith("__secure-") and not is_safe
 
 
-def _domain(text: str, host: str) -> str | None:
+def _cookie_domain(text: str, host: str) -> str | None:
     """Return the Domain; "" if the cookie is for `host` alone; None if `host` may not set it."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
@@ -190,12 +194,12 @@ def _domain(text: str, host: str) -> str | None:
 
 
 def _is_in_domain(host: str, domain: str) -> bool:
-    """Return True if a host equals a domain or is below it (section 5.1.3)."""
+    """Return True if a host equals a domain or is its subdomain (section 5.1.3)."""
     return host == domain or (host.endswith(f".{domain}") and not is_ip(host))
 
 
-def _is_below(path: str, parent: str) -> bool:
-    """Return True if a path equals `parent` or is below it (section 5.1.4)."""
+def _is_in_path(path: str, parent: str) -> bool:
+    """Return True if a path equals `parent` or is inside it (section 5.1.4)."""
     return path.startswith(parent) and (
         path == parent or parent.endswith("/") or path[len(parent)] == "/"
     )
@@ -260,5 +264,8 @@ def _is_cookie_date(text: str) -> bool:
     return cookie_date_ms(text) is not None
 
 
-_VALID: dict[str, Callable[[str], bool]] = {"max-age": _is_age, "expires": _is_cookie_date}
-"""Attributes with an invalid value are ignored (section 5.2)."""
+_ATTRIBUTE_CHECKS: dict[str, Callable[[str], bool]] = {
+    "max-age": _is_age,
+    "expires": _is_cookie_date,
+}
+"""Return True for a valid value. Attributes with an invalid value are ignored (section 5.2)."""

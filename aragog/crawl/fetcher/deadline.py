@@ -22,7 +22,7 @@ class Deadline:
         deadline_s: limit for the whole fetch.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
-        min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
+        min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for no minimum.
     """
 
     __slots__ = (
@@ -93,9 +93,9 @@ class Deadline:
     def end_body(self) -> None:
         self._body_started_s = None
 
-    def count_received(self, number: int) -> None:
+    def count_received(self, byte_count: int) -> None:
         """Count received bytes of the body (still encoded)."""
-        self._body_bytes += number
+        self._body_bytes += byte_count
 
     def _remaining_s(self) -> float:
         remaining_s = self._end_s - self._clock.monotonic_s()

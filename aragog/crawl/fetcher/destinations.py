@@ -14,7 +14,7 @@ from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 
 
-def proxy_of(route: SelectedRoute) -> ProxyServer | None:
+def get_proxy(route: SelectedRoute) -> ProxyServer | None:
     """
     Return an egress route's proxy; None for a direct route.
 
@@ -31,9 +31,12 @@ def vetted_addresses(
     ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
 ) -> Sequence[Address]:
     """
-    Return the allowed addresses of `host`. If it has none, raises TargetBlocked or TransportError.
+    Return the allowed addresses of `host`. With `at_proxy`, return the name, for the proxy to
+    resolve.
 
-    With `at_proxy`, returns the name itself: the proxy resolves it.
+    Raises:
+        TargetBlocked: none of the addresses is allowed.
+        TransportError: the name cannot be resolved.
     """
     resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
     resolution = resolve(host, port)

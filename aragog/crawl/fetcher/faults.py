@@ -28,7 +28,7 @@ class TransportError(Fault):
         self.kind = kind
 
 
-class TargetUnreached(TransportError):
+class TargetUnreachable(TransportError):
     """A proxy could not reach the target, or did not respond in time."""
 
 

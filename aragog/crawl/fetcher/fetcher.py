@@ -16,7 +16,7 @@ from typing import Self
 import requests
 
 from aragog.crawl.egress.egress import Egress
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher import ssrf
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.attempt import FetchAttempt
@@ -40,12 +40,14 @@ class Fetcher:
     Args:
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
-        sharing: a fetcher to share connections with. Needs the same egress routes and TLS.
+        connections_from: a fetcher whose connections to share. It must have the same egress routes
+            and TLS context.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
         truncate_oversized: if True, larger bodies are cut at `max_body_bytes` instead of becoming
             TooLarge.
-        egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
+        egress: the egress routes. By default those of `connections_from`, or else those of
+            `fetch.proxy`.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Fetcher:
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
-        sharing: Fetcher | None = None,
+        connections_from: Fetcher | None = None,
         signer: RequestSigner | None = None,
         truncate_oversized: bool = False,
         trust_declared_types: bool = False,
@@ -69,7 +71,7 @@ class Fetcher:
             self.ssrf_filter,
             clock=self.clock,
             tls=tls,
-            sharing=sharing.adapter if sharing else None,
+            connections_from=connections_from.adapter if connections_from else None,
             signer=signer,
             egress=egress,
         )
@@ -95,7 +97,7 @@ class Fetcher:
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """
@@ -133,7 +135,9 @@ class Fetcher:
             egress=egress,
             cookies=cookies,
         )
-        attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops), options)
+        attempt = FetchAttempt(
+            self._defaults, normalize(url), gate or _OPEN_GATE, tuple(hops), options
+        )
         return attempt.run()
 
     def session(self) -> requests.Session:
@@ -155,7 +159,7 @@ class Fetcher:
         self.close()
 
 
-_OPEN = OpenGate()
+_OPEN_GATE = OpenGate()
 
 
 def fetch(

@@ -43,12 +43,12 @@ Admission = Go | Deny | Later
 class Gate(Protocol):
     """Called from the fetch's thread. Raises only if our own infrastructure fails."""
 
-    def admit(self, url: str, given: str) -> Admission:
+    def admit(self, url: str, target_as_sent: str) -> Admission:
         """
         Decide whether a redirect target may be requested.
 
-        `url` is the normalized target, which the SSRF filter allows, and `given` its original form.
-        robots.txt must allow both.
+        `url` is the normalized target, which the SSRF filter allows. `target_as_sent` is its
+        original form. robots.txt must allow both.
 
         May wait for the domain's next slot (time to send) if it is soon. This wait does not count
         toward the fetch's deadline.
@@ -61,8 +61,8 @@ class Gate(Protocol):
         Returns None if the request may be sent. Returns Later if its slot has passed: the fetch
         then ends as Deferred, or as Redirected if a redirect led to `url`.
 
-        May wait, like `admit`. Called again if the server had closed the connection and the request
-        is repeated.
+        May wait, like `admit`. It is called again if the request is repeated because the server had
+        closed the connection.
         """
 
     def release_permit(self, url: str) -> None:
@@ -79,7 +79,7 @@ class Gate(Protocol):
 class OpenGate:
     """A gate that allows every request immediately."""
 
-    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+    def admit(self, url: str, target_as_sent: str) -> Admission:  # noqa: ARG002 - the port's signature
         return Go()
 
     def acquire_permit(self, url: str) -> None:

@@ -36,11 +36,11 @@ MAX_RETRY_AFTER_S = 30 * 86_400
 
 def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
     """
-    Return when `value` (Retry-After) allows the next request, at most 30 days from now, or None if
-    it is unusable.
+    Return when the Retry-After header `value` allows the next request, at most 30 days from now.
 
-    Seconds count from `now_ms`. A date in the past means now. Dates are by the origin's clock, so
-    the wait is counted from the Date header, `date` (RFC 9110 section 6.6.1).
+    Returns None if the value is unusable. Seconds count from `now_ms`. A date in the past means
+    now. Dates are by the origin's clock, so the wait is counted from the Date header, `date` (RFC
+    9110 section 6.6.1).
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -132,7 +132,7 @@ _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 
-def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
+def freshness_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
     Return how many seconds the response stays fresh, or None if unknown.
 

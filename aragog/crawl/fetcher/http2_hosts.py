@@ -22,7 +22,7 @@ class Http2Hosts:
     Decides which hosts are offered HTTP/2 in the TLS handshake; the server then chooses.
 
     Args:
-        names: hosts and domains. A name includes all hosts below it; `*` means all hosts.
+        names: hosts and domains. A name includes its subdomains; `*` means all hosts.
 
     Raises:
         ConfigError: a name is not a host name, or the extra `http2` is not installed.
@@ -31,14 +31,16 @@ class Http2Hosts:
     def __init__(self, names: Sequence[str], clock: Clock) -> None:
         if names:
             require("http2", "fetch.http2_hosts")
-        self._all = EVERY_HOST in names
+        self._offers_to_all = EVERY_HOST in names
         self._names = frozenset(_host_name(name) for name in names if name != EVERY_HOST)
         self._clock = clock
         self._disabled_until_s: dict[str, float] = {}
 
     def offers(self, host: str) -> bool:
         """Return True if HTTP/2 is offered to `host`. Takes 1 µs."""
-        if not self._all and (not self._names or longest_match(host, self._names) is None):
+        if not self._offers_to_all and (
+            not self._names or longest_match(host, self._names) is None
+        ):
             return False
         until_s = self._disabled_until_s.get(host)
         return until_s is None or self._clock.monotonic_s() >= until_s

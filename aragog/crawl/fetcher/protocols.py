@@ -26,7 +26,7 @@ class HttpProtocol(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """True if the connection has unread data or is closing, and cannot be reused."""
+        """True if the connection cannot be reused, because it has unread data or is closing."""
 
     @property
     def can_retry(self) -> bool:
@@ -54,7 +54,7 @@ class HttpProtocol(Protocol):
         Return what ends the response's body.
 
         Raises:
-            TransportError, UnsupportedContent: see `http1.head.framing_of`.
+            TransportError, UnsupportedContent: see `http1.head.get_framing`.
         """
 
     def body(self, framing: Framing) -> Iterator[bytes]:

@@ -1,9 +1,9 @@
 """
 Reads an HTTP response from a recording, such as a web archive.
 
-It uses a fetch's decoders and limits. The body ends where the record ends, whatever the headers
-say. An archive may have decoded the body but kept its Content-Encoding. So the body is used as it
-is if it does not start like that coding, or if it cannot be decoded and is markup.
+It uses the same decoders and limits as a fetch. The body ends where the record ends, whatever the
+headers say. An archive may have decoded the body but kept its Content-Encoding header. So the body
+is used as it is if it does not start like that coding, or if decoding fails and it is markup.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from aragog.crawl.fetcher.http1.reader import ResponseReader, read_content
 from aragog.fetch_record.outcome import UnreachableKind
 
 PIECE_BYTES = 65_536
-_MAGIC = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-_HEX = b"0123456789abcdefABCDEF"
+_MAGIC_BY_CODING = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+_HEX_DIGITS = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
@@ -49,15 +49,15 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     Raises:
         Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
     """
-    head, rest = _read_head(read, limits.head)
-    decoded = _read_body(head, rest, read, limits)
+    head, body_start = _read_head(read, limits.head)
+    decoded = _read_body(head, body_start, read, limits)
     return RecordedResponse(head.status, head.headers, decoded.data, decoded.truncated_why)
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
     block = b""
     while True:
-        ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
+        ends = [position for end in (b"\r\n\r\n", b"\n\n") if (position := block.find(end)) >= 0]
         if ends or len(block) > max_bytes:
             break
         if not (piece := read(PIECE_BYTES)):
@@ -81,9 +81,9 @@ def _replace_version(block: bytes) -> bytes:
 
 
 def _read_body(
-    head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
+    head: ResponseHead, start: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    wire, is_cut = _read_wire(first, read, limits.wire)
+    wire, is_cut = _read_wire(start, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
         body = _decode(head, wire, bounds)
@@ -96,8 +96,8 @@ def _read_body(
     return body
 
 
-def _read_wire(first: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
-    pieces, size = [first], len(first)
+def _read_wire(start: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
+    pieces, size = [start], len(start)
     while size <= max_bytes and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
         size += len(piece)
@@ -110,24 +110,26 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     codings = head.tokens("content-encoding"), [n for n in transfer_codings if n != "chunked"]
     if is_chunked:
         with suppress(TransportError):  # the body only looked chunked, so use it as it is
-            return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
-    pieces = _pieces(wire, Delimiter.CLOSE)
-    is_coded = _starts_like(wire, [*codings[0], *codings[1]])
+            return collect(_split_body(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
+    pieces = _split_body(wire, Delimiter.CLOSE)
+    is_coded = _may_have_coding(wire, [*codings[0], *codings[1]])
     return collect(pieces, decoders_for(*codings) if is_coded else [], bounds)
 
 
-def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
-    received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
+def _split_body(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
+    received = (
+        wire[position : position + PIECE_BYTES] for position in range(0, len(wire), PIECE_BYTES)
+    )
     return read_content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 
 
 def _starts_with_chunk_size(wire: bytes) -> bool:
     """Return True if the body starts with a chunk size. Archives may have removed it."""
     line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
-    return bool(line) and all(byte in _HEX for byte in line)
+    return bool(line) and all(byte in _HEX_DIGITS for byte in line)
 
 
-def _starts_like(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return True if the body may be in its last coding. Some codings are not recognizable."""
-    magic = _MAGIC.get(codings[-1]) if codings else None
+def _may_have_coding(wire: bytes, codings: Sequence[str]) -> bool:
+    """Return False if the body does not start like its last coding. Not all are recognizable."""
+    magic = _MAGIC_BY_CODING.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

@@ -1,4 +1,4 @@
-"""What all fetches of a `Fetcher` share."""
+"""Settings, limits, headers and helper objects that all fetches of a `Fetcher` share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 class RequestDefaults:
     """
-    Settings, limits, headers and helper objects for all fetches of a `Fetcher`.
+    The shared defaults of a `Fetcher`.
 
     Raises:
         ConfigError: a configured header or credential cannot be sent. The message names the
@@ -59,8 +59,8 @@ class RequestDefaults:
             problems.append("fetch.user_agent: contains a control character; remove it")
         if problems:
             raise ConfigError(*problems)
-        replaced = {name.lower() for name in settings.headers}
-        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
+        replaced_names = {name.lower() for name in settings.headers}
+        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced_names}
         self.headers.update(settings.headers)
         self._credentials = _credentials_by_origin(settings)
 
@@ -78,8 +78,8 @@ class RequestDefaults:
         credentials = self._credentials.get(target)
         if not credentials or any(origin(other) != target for other in earlier_urls):
             return dict(self.headers)
-        replaced = {name.lower() for name in credentials}
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
+        replaced_names = {name.lower() for name in credentials}
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced_names}
         return headers | credentials
 
 

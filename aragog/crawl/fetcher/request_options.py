@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 
 
@@ -26,7 +26,7 @@ class RequestOptions:
     body: bytes = b""
     error_body_bytes: int = 0
     """How much of a 4xx or 5xx response's body to read, both encoded and decoded; 0 for none."""
-    egress: EgressContext = ANY
+    egress: EgressContext = ANY_CONTEXT
     """What the egress rules depend on, besides the URL."""
     cookies: OriginCookies | None = None
     """A session with an origin. If None, cookies last for one fetch, if the settings allow them."""

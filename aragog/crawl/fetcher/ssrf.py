@@ -22,7 +22,7 @@ import can_ada
 
 from aragog.crawl.fetcher.blocked_addresses import (
     IP,
-    METADATA,
+    METADATA_ADDRESSES,
     Network,
     embedded_addresses,
     embedded_ipv4,
@@ -43,7 +43,7 @@ Address = tuple[str, int]
 _DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
 # Parsers that look for the host interpret these characters differently.
-_AMBIGUOUS = re.compile(r"[\\@\s\x00-\x1f]")
+_AMBIGUOUS_CHARACTER = re.compile(r"[\\@\s\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,19 @@ class SsrfFilter:
     ) -> None:
         settings = settings or FetchSettings()
         self._ports = frozenset(settings.allowed_ports)
-        self._networks = _networks(settings.allowed_networks)
-        self._map = _host_map(settings.host_map)
+        self._networks = _parse_networks(settings.allowed_networks)
+        self._host_map = _parse_host_map(settings.host_map)
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # Cached, because a batch's pages share few hosts.
+        # Worth caching, because the pages of a batch are on few hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """Return why the text of `url` forbids a fetch, or None. Does not use DNS."""
         try:
-            parts = _parse(url)
+            parts = _parse_url(url)
         except InvalidUrl as error:
             return error.reason
         return self._vet_parts(url, parts)
@@ -119,13 +119,13 @@ class SsrfFilter:
             port: the URL's port, which an entry in `host_map` may replace.
         """
         host = _normalize_host(host)
-        if (mapped := self._find_mapping(host)) is not None:
-            return self._vet_mapped(mapped, port)
+        if (mapping := self._find_mapping(host)) is not None:
+            return self._vet_mapped(mapping, port)
         if port not in self._ports:
             return Denied(_port_problem(port))
         if reason := self._vet_host(host):
             return Denied(reason)
-        if _ip(host) is not None:
+        if _parse_ip(host) is not None:
             return Vetted(((host, port),))
         resolution = self._resolver.find(host)
         if not resolution.addresses:
@@ -143,7 +143,7 @@ class SsrfFilter:
         addresses that the proxy finds cannot be checked.
         """
         host = _normalize_host(host)
-        if self._find_mapping(host) is not None or _ip(host) is not None:
+        if self._find_mapping(host) is not None or _parse_ip(host) is not None:
             return self.resolve(host, port)
         if port not in self._ports:
             return Denied(_port_problem(port))
@@ -154,7 +154,7 @@ class SsrfFilter:
         return self._vet_ip(address)
 
     def _vet_ip_text(self, address: str) -> str | None:
-        ip = _ip(address)
+        ip = _parse_ip(address)
         if ip is None:
             return f"{address} is not a plain IP address"
         reason = non_global_reason(ip)
@@ -169,7 +169,7 @@ class SsrfFilter:
         Raises:
             InvalidUrl: `url` cannot be parsed.
         """
-        parts = _parse(url)
+        parts = _parse_url(url)
         if self._vet_parts(url, parts) is not None:
             return True
         port = int(parts.port or _DEFAULT_PORTS[parts.protocol])
@@ -184,7 +184,9 @@ class SsrfFilter:
         if self._find_mapping(host) is None:
             if reason := self._vet_host(host):
                 return reason
-            if _AMBIGUOUS.search(url) and (reason := self._vet_with_other_parser(url, host)):
+            if _AMBIGUOUS_CHARACTER.search(url) and (
+                reason := self._vet_with_other_parser(url, host)
+            ):
                 return reason
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
         return None if port in self._ports else _port_problem(port)
@@ -194,7 +196,7 @@ class SsrfFilter:
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
-            ip = _ip(host)
+            ip = _parse_ip(host)
             if ip is not None or ":" in host:
                 return self.vet_address(host)
         if reason := metadata_reason(host):
@@ -224,19 +226,21 @@ class SsrfFilter:
             other = urlsplit(url).hostname
             if not other or other == host:
                 return None
-            parts = _parse(f"http://{other}/")
+            parts = _parse_url(f"http://{other}/")
         except ValueError:
             return None
         reason = self._vet_host(_normalize_host(parts.hostname))
         return f"the URL is ambiguous: other parsers find the host {other}" if reason else None
 
     def _find_mapping(self, host: str) -> tuple[IP, int | None] | None:
-        if not self._map:
+        if not self._host_map:
             return None
-        if host in self._map:
-            return self._map[host]
+        if host in self._host_map:
+            return self._host_map[host]
         parents = islice(and_parents(host), 1, None)
-        return next((mapping for name in parents if (mapping := self._map.get("*." + name))), None)
+        return next(
+            (mapping for name in parents if (mapping := self._host_map.get("*." + name))), None
+        )
 
     def _vet_mapped(self, mapping: tuple[IP, int | None], port: int) -> Resolution:
         """
@@ -254,15 +258,15 @@ class SsrfFilter:
         Metadata addresses need their own entry.
         """
         for address in (ip, *embedded_ipv4(ip)):
-            if address in METADATA:
+            if address in METADATA_ADDRESSES:
                 return any(
                     network.num_addresses == 1 and network.network_address == ip
                     for network in self._networks
                 )
-        mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+        ipv4 = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
         return any(
             address is not None and address.version == network.version and address in network
-            for address in (ip, mapped)
+            for address in (ip, ipv4)
             for network in self._networks
         )
 
@@ -277,15 +281,15 @@ def is_forbidden(url: str) -> bool:
     Raises:
         InvalidUrl: `url` cannot be parsed.
     """
-    return _default().is_forbidden(url)
+    return _default_filter().is_forbidden(url)
 
 
 @lru_cache(maxsize=1)
-def _default() -> SsrfFilter:
+def _default_filter() -> SsrfFilter:
     return SsrfFilter(FetchSettings())
 
 
-def _parse(url: str) -> can_ada.URL:
+def _parse_url(url: str) -> can_ada.URL:
     try:
         return can_ada.parse(url)
     except (ValueError, UnicodeError) as error:
@@ -297,7 +301,7 @@ def _normalize_host(host: str) -> str:
     return host.lower().strip("[]").rstrip(".")
 
 
-def _ip(text: str) -> IP | None:
+def _parse_ip(text: str) -> IP | None:
     if "%" in text:
         return None
     try:
@@ -310,7 +314,7 @@ def _port_problem(port: int) -> str:
     return f"port {port} is not in fetch.allowed_ports"
 
 
-def _networks(texts: Iterable[str]) -> tuple[Network, ...]:
+def _parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     networks, problems = [], []
     for text in texts:
         try:
@@ -324,13 +328,13 @@ def _networks(texts: Iterable[str]) -> tuple[Network, ...]:
     return tuple(networks)
 
 
-def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
+def _parse_host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
     mapping: dict[str, tuple[IP, int | None]] = {}
     problems = []
     for name, target in entries.items():
         host, port = split_port(target)
-        ip = _ip(_normalize_host(host))
-        is_address = _ip(_normalize_host(target)) is not None
+        ip = _parse_ip(_normalize_host(host))
+        is_address = _parse_ip(_normalize_host(target)) is not None
         if ip is None or not (is_address or (port.isdecimal() and 0 < int(port) < 65536)):
             problems.append(
                 f"fetch.host_map: {name} has the value {target!r}; use address:port or [v6]:port"

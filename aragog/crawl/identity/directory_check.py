@@ -1,8 +1,8 @@
 """
 Checks a published key directory against the signing keys.
 
-Makes the same checks as verifiers (draft-ietf-webbotauth-httpsig-protocol), and checks that no key
-is missing. Used by `aragog doctor`.
+Makes the same checks as the sites that verify signatures
+(draft-ietf-webbotauth-httpsig-protocol), and checks that no key is missing. For `aragog doctor`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from aragog.crawl.identity.keys import (
     SigningKey,
     decode_base64url,
     ed25519,
+    jwk_thumbprint,
     published_keys,
-    thumbprint_of,
 )
 from aragog.crawl.identity.published_files import (
     DIRECTORY_COMPONENTS,
@@ -54,24 +54,24 @@ def directory_problems(
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != DIRECTORY_TYPE:
         yield f"its content type must be {DIRECTORY_TYPE}, got {media_type or 'none'}"
-    published = _parse_directory(body)
-    if published is None:
+    public_keys = _parse_directory(body)
+    if public_keys is None:
         yield "it is not a JSON Web Key Set"
         return
     for key in published_keys(keys, now_s):
-        if published.get(key.thumbprint) != key.x:
-            signs = "signs now" if key.from_s <= now_s else "signs soon"
+        if public_keys.get(key.thumbprint) != key.x:
+            signs = "signs now" if key.start_s <= now_s else "signs soon"
             yield f"it lacks the key {key.thumbprint}, which {signs}; publish it"
-    for thumbprint in published.keys() - {key.thumbprint for key in keys}:
+    for thumbprint in public_keys.keys() - {key.thumbprint for key in keys}:
         yield f"it contains the key {thumbprint}, which is not in the key file; remove it"
-    yield from _signature_problems(agent, body, headers, published, now_s)
+    yield from _signature_problems(agent, body, headers, public_keys, now_s)
 
 
 def _parse_directory(body: bytes) -> dict[str, str] | None:
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]
-        return {thumbprint_of(x): x for x in keys if len(decode_base64url(x)) == 32}
+        return {jwk_thumbprint(x): x for x in keys if len(decode_base64url(x)) == 32}
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
 
@@ -80,10 +80,10 @@ def _signature_problems(
     agent: str,
     body: bytes,
     headers: Mapping[str, str],
-    published: Mapping[str, str],
+    public_keys: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield problems with the signatures, proof that the owner has the private keys."""
+    """Yield problems with the signatures, which prove that the owner has the private keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
         yield "its Content-Digest does not match its body; send the headers of `identity files`"
@@ -102,13 +102,13 @@ def _signature_problems(
     )
     for label, member in inputs.items():
         keyid = str(member.parameters.get("keyid"))
-        if member.parameters.get("tag") != DIRECTORY_TAG or keyid not in published:
+        if member.parameters.get("tag") != DIRECTORY_TAG or keyid not in public_keys:
             continue
         base = signature_base(response, DIRECTORY_COMPONENTS, member.text)
-        if _verifies(published[keyid], base.encode(), signatures.get(label)):
+        if _is_valid_signature(public_keys[keyid], base.encode(), signatures.get(label)):
             expires = member.parameters.get("expires")
             expiry_times_s[keyid] = float(expires) if isinstance(expires, int) else 0.0
-    for thumbprint in published:
+    for thumbprint in public_keys:
         if thumbprint not in expiry_times_s:
             yield f"it has no valid signature by its key {thumbprint}"
         elif expiry_times_s[thumbprint] < now_s:
@@ -118,7 +118,7 @@ def _signature_problems(
             yield f"its signature by {thumbprint} expires in {days:.1f} days"
 
 
-def _verifies(x: str, base: bytes, signature: Member | None) -> bool:
+def _is_valid_signature(x: str, base: bytes, signature: Member | None) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
 
     try:

@@ -1,5 +1,5 @@
 """
-The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of use.
+The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with the time of its use.
 
 During a rotation the file contains the signing key, its successor (published before its use), and
 older keys (published while verifiers may need them). The file is private (mode 0600). Error
@@ -44,40 +44,42 @@ class SigningKey:
     """The key's `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
     x: str
     """The public key in base64url."""
-    from_s: int
+    start_s: int
     """When the key starts to sign, in s since the epoch."""
-    until_s: int | None
-    """When the key stops being published; None if it has no successor yet."""
-    private: Any = field(repr=False, compare=False)
+    end_s: int | None
+    """When the key is no longer published; None if it has no successor yet."""
+    private_key: Any = field(repr=False, compare=False)
     """`cryptography`'s Ed25519PrivateKey."""
 
     @classmethod
-    def from_private_key(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
-        x = encode_base64url(private.public_key().public_bytes_raw())
-        return cls(thumbprint_of(x), x, from_s, until_s, private)
+    def from_private_key(
+        cls, private_key: Any, start_s: int, end_s: int | None = None
+    ) -> SigningKey:
+        x = encode_base64url(private_key.public_key().public_bytes_raw())
+        return cls(jwk_thumbprint(x), x, start_s, end_s, private_key)
 
     def sign(self, text: bytes) -> bytes:
         """Return the signature, 64 bytes. Takes about 0.03 ms."""
-        signature: bytes = self.private.sign(text)
+        signature: bytes = self.private_key.sign(text)
         return signature
 
     def public_jwk(self) -> dict[str, Any]:
-        times = {"nbf": self.from_s} | ({} if self.until_s is None else {"exp": self.until_s})
+        times = {"nbf": self.start_s} | ({} if self.end_s is None else {"exp": self.end_s})
         key = {"kty": "OKP", "crv": "Ed25519", "kid": self.thumbprint, "x": self.x, "use": "sig"}
         return key | times
 
 
-def new_key(from_s: int) -> SigningKey:
+def new_key(start_s: int) -> SigningKey:
     """
-    Create a key that starts to sign at `from_s`.
+    Create a key that starts to sign at `start_s`.
 
     Raises:
         ConfigError: the extra `identity` is not installed.
     """
-    return SigningKey.from_private_key(ed25519().Ed25519PrivateKey.generate(), from_s)
+    return SigningKey.from_private_key(ed25519().Ed25519PrivateKey.generate(), start_s)
 
 
-def thumbprint_of(x: str) -> str:
+def jwk_thumbprint(x: str) -> str:
     """Return the JWK SHA-256 thumbprint of a public Ed25519 key given in base64url."""
     return encode_base64url(
         hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest()
@@ -111,15 +113,15 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     Raises:
         ConfigError: no key is in use at that time.
     """
-    usable = [key for key in keys if key.from_s <= now_s < _end(key)]
+    usable = [key for key in keys if key.start_s <= now_s < _end_or_never_s(key)]
     if not usable:
         raise ConfigError(f"{SETTING}: no key is valid now; run `aragog identity rotate --now`")
-    return max(usable, key=lambda key: key.from_s)
+    return max(usable, key=lambda key: key.start_s)
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
     """Return the unexpired keys, which verifiers need."""
-    return [key for key in keys if now_s < _end(key)]
+    return [key for key in keys if now_s < _end_or_never_s(key)]
 
 
 def rotate_keys(
@@ -131,13 +133,17 @@ def rotate_keys(
     Older keys stay published for `overlap_s` after the successor starts to sign; 0 drops them
     immediately.
     """
-    end_s = successor.from_s + overlap_s
-    older = [replace(key, until_s=min(int(_end(key)), end_s)) for key in keys if now_s < _end(key)]
-    return [*(key for key in older if now_s < _end(key)), successor]
+    end_s = successor.start_s + overlap_s
+    older = [
+        replace(key, end_s=min(int(_end_or_never_s(key)), end_s))
+        for key in keys
+        if now_s < _end_or_never_s(key)
+    ]
+    return [*(key for key in older if now_s < _end_or_never_s(key)), successor]
 
 
-def _end(key: SigningKey) -> float:
-    return 2**53 if key.until_s is None else key.until_s
+def _end_or_never_s(key: SigningKey) -> float:
+    return 2**53 if key.end_s is None else key.end_s
 
 
 def read_keys(path: Path) -> list[SigningKey]:
@@ -188,11 +194,11 @@ def check_key_file(path: Path, now_s: float) -> SigningKey:
 def _parse_key(entry: dict[str, Any]) -> SigningKey:
     if (entry["kty"], entry["crv"]) != ("OKP", "Ed25519"):
         raise ValueError("not an Ed25519 key")
-    private = ed25519().Ed25519PrivateKey.from_private_bytes(decode_base64url(entry["d"]))
-    from_s, until_s = entry.get("nbf", 0), entry.get("exp")
-    if not isinstance(from_s, int) or not isinstance(until_s, int | None):
+    private_key = ed25519().Ed25519PrivateKey.from_private_bytes(decode_base64url(entry["d"]))
+    start_s, end_s = entry.get("nbf", 0), entry.get("exp")
+    if not isinstance(start_s, int) or not isinstance(end_s, int | None):
         raise TypeError("nbf and exp must be seconds")
-    key = SigningKey.from_private_key(private, from_s, until_s)
+    key = SigningKey.from_private_key(private_key, start_s, end_s)
     if key.x != entry["x"]:
         raise ValueError("x is not the public key of d")
     return key
@@ -227,7 +233,7 @@ class KeyFile:
         return self._keys
 
     def _reload_if_changed(self) -> None:
-        stamp = self._stamp()
+        stamp = self._read_file_stamp()
         if self._keys and stamp == self._file_stamp:
             return
         try:
@@ -237,7 +243,7 @@ class KeyFile:
                 raise
             log.warning("still using the keys read earlier: %s", error)
 
-    def _stamp(self) -> tuple[int, int] | None:
+    def _read_file_stamp(self) -> tuple[int, int] | None:
         try:
             status = self._path.stat()
         except OSError:
@@ -258,7 +264,8 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, overwrite: bool) -> No
         ConfigError: the file exists or is not writable.
     """
     entries = [
-        key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())} for key in keys
+        key.public_jwk() | {"d": encode_base64url(key.private_key.private_bytes_raw())}
+        for key in keys
     ]
     data = orjson.dumps({"keys": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -91,8 +91,8 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
         keys: the key file's keys. Expired ones are left out.
         now_s: the current time.
     """
-    published = published_keys(keys, now_s)
-    body = orjson.dumps({"keys": [key.public_jwk() for key in published]})
+    keys_to_publish = published_keys(keys, now_s)
+    body = orjson.dumps({"keys": [key.public_jwk() for key in keys_to_publish]})
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     url = urlsplit(agent)
     response = SignedMessage(
@@ -100,8 +100,8 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
         fields={"content-digest": f"sha-256=:{digest}:"},
         request=SignedMessage(method="GET", authority=url.netloc, path=url.path),
     )
-    signed: dict[str, list[str]] = {"Signature-Input": [], "Signature": []}
-    for number, key in enumerate(published, 1):
+    signature_values: dict[str, list[str]] = {"Signature-Input": [], "Signature": []}
+    for number, key in enumerate(keys_to_publish, 1):
         parameters: dict[str, int | str] = {
             "created": now_s,
             "expires": now_s + SIGNATURE_LIFETIME_S,
@@ -110,14 +110,14 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
         }
         fields = signature_fields(key, response, DIRECTORY_COMPONENTS, parameters, f"sig{number}")
         for name, value in fields.items():
-            signed[name].append(value)
+            signature_values[name].append(value)
     headers = {
         "Content-Type": DIRECTORY_TYPE,
         "Cache-Control": f"max-age={MAX_AGE_S}",
         "Access-Control-Allow-Origin": "*",
         "Content-Digest": f"sha-256=:{digest}:",
     }
-    signature_headers = {name: ", ".join(values) for name, values in signed.items()}
+    signature_headers = {name: ", ".join(values) for name, values in signature_values.items()}
     return PublishedFile(url.path, body, headers | signature_headers)
 
 
@@ -157,7 +157,7 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Quote a string for nginx, without apostrophes and dollar signs."""
+    """Quote a string for nginx. It must not contain apostrophes or dollar signs."""
     return f"'{text}'"
 
 
@@ -173,7 +173,7 @@ class Publication:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._file = KeyFile(settings.identity.key or Path(), self._clock)
-        self._generated: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
+        self._cached_files: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
         addresses = (ADDRESSES_PATH,) if published_networks(settings) else ()
         self.paths = (urlsplit(settings.identity.agent).path, PAGE_PATH, *addresses)
 
@@ -187,11 +187,11 @@ class Publication:
         now_s = self._clock.now_ms() // 1000
         keys = published_keys(self._file.keys(), now_s)
         thumbprints = tuple(key.thumbprint for key in keys)
-        old_thumbprints, generated_at_s, files = self._generated
+        old_thumbprints, generated_at_s, files = self._cached_files
         if (
             thumbprints != old_thumbprints
             or not 0 <= now_s - generated_at_s < REGENERATE_INTERVAL_S
         ):
             files = {file.path: file for file in published_files(self._settings, keys, now_s)}
-            self._generated = (thumbprints, now_s, files)
+            self._cached_files = (thumbprints, now_s, files)
         return files

@@ -77,23 +77,23 @@ class RequestSigner:
         self._file = KeyFile(settings.key or Path(), self._clock)
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
-        self._requested: dict[str, SignatureRequest] = {}
+        self._requests_by_host: dict[str, SignatureRequest] = {}
         """The signatures requested by hosts, without nonces, for later requests to these hosts."""
-        # Some verifiers take a missing query for "" instead of "?". So `@query` is left out without
-        # a query.
+        # Some verifiers read a missing query as "" instead of "?". So requests without a query are
+        # signed without `@query`.
         self._components_without_query = tuple(
             component for component in self._components if component.name != "@query"
         )
 
     def sign(
-        self, message: SignedMessage, requested: SignatureRequest | None = None
+        self, message: SignedMessage, request: SignatureRequest | None = None
     ) -> dict[str, str]:
         """
         Return the three headers. Takes about 0.06 ms.
 
         Args:
             message: a request.
-            requested: the signature requested by the server. The result also covers the usual
+            request: the signature that the server requests. The result also covers the usual
                 components.
 
         Raises:
@@ -101,12 +101,15 @@ class RequestSigner:
             ConfigError: the key file is unusable, no key is currently valid, or the extra
                 `identity` is not installed.
         """
-        if requested is None and (requested := self._requested.get(message.authority)) is not None:
+        if (
+            request is None
+            and (request := self._requests_by_host.get(message.authority)) is not None
+        ):
             try:
-                return self._sign(message, requested)
+                return self._sign(message, request)
             except UnsignableError:  # this request lacks a header of an earlier request
-                requested = None
-        return self._sign(message, requested)
+                request = None
+        return self._sign(message, request)
 
     def requested_signature(
         self, message: SignedMessage, accept_signature: str
@@ -122,37 +125,40 @@ class RequestSigner:
             accept_signature: the response's Accept-Signature header.
         """
         key = signing_key(self._file.keys(), self._clock.now_ms() // 1000)
-        previous = self._requested.get(message.authority)
-        covered = {*self._components, *(previous.components if previous else ())}
-        for requested in signature_requests(accept_signature, key.thumbprint, TAG):
+        previous = self._requests_by_host.get(message.authority)
+        covered_components = {*self._components, *(previous.components if previous else ())}
+        for request in signature_requests(accept_signature, key.thumbprint, TAG):
             new_components = [
-                c for c in requested.components if c not in covered and c != _agent(requested)
+                component
+                for component in request.components
+                if component not in covered_components
+                and component != _agent_component(request.label)
             ]
-            if requested.nonce is None and not new_components:
+            if request.nonce is None and not new_components:
                 continue  # already sent and refused
             try:
-                self._sign(message, requested)
+                self._sign(message, request)
             except UnsignableError:
                 continue
             if new_components:
-                self._remember(message.authority, replace(requested, nonce=None))
-            return requested
+                self._remember(message.authority, replace(request, nonce=None))
+            return request
         return None
 
-    def _remember(self, authority: str, requested: SignatureRequest) -> None:
-        self._requested[authority] = requested
-        while len(self._requested) > MAX_HOSTS:
-            self._requested.pop(next(iter(self._requested)), None)
+    def _remember(self, authority: str, request: SignatureRequest) -> None:
+        self._requests_by_host[authority] = request
+        while len(self._requests_by_host) > MAX_HOSTS:
+            self._requests_by_host.pop(next(iter(self._requests_by_host)), None)
 
-    def _sign(self, message: SignedMessage, requested: SignatureRequest | None) -> dict[str, str]:
+    def _sign(self, message: SignedMessage, request: SignatureRequest | None) -> dict[str, str]:
         now_s = self._clock.now_ms() // 1000
         key = signing_key(self._file.keys(), now_s)
         components = self._components_without_query if message.query == "?" else self._components
         label, nonce = LABEL, None
-        if requested is not None:
-            label, nonce = requested.label, requested.nonce
-            usual_components = (*components[:-1], _agent(requested))
-            components = tuple(dict.fromkeys((*requested.components, *usual_components)))
+        if request is not None:
+            label, nonce = request.label, request.nonce
+            usual_components = (*components[:-1], _agent_component(request.label))
+            components = tuple(dict.fromkeys((*request.components, *usual_components)))
         member = f"{label}={self._agent}"
         fields = {
             lower: value
@@ -167,9 +173,9 @@ class RequestSigner:
             "nonce": nonce or base64.b64encode(os.urandom(NONCE_BYTES)).decode(),
             "tag": TAG,
         }
-        signed = replace(message, fields=fields | {"signature-agent": member})
+        signed_message = replace(message, fields=fields | {"signature-agent": member})
         return {"Signature-Agent": member} | signature_fields(
-            key, signed, components, parameters, label
+            key, signed_message, components, parameters, label
         )
 
 
@@ -191,10 +197,6 @@ def agent_value(settings: IdentitySettings) -> str:
     if url.endswith(DIRECTORY_PATH) and url.count("/") == DIRECTORY_PATH.count("/") + 2:
         return string_text(url.removesuffix(DIRECTORY_PATH))
     return string_text(url) + ";type=jwks_uri"
-
-
-def _agent(requested: SignatureRequest) -> Component:
-    return _agent_component(requested.label)
 
 
 @functools.lru_cache(maxsize=64)

@@ -67,18 +67,18 @@ class Component:
                 raise UnsignableError(f"{self.identifier} needs the request of a response")
             message = message.request
         if not self.name.startswith("@"):
-            return self._field(message, parameters)
+            return self._field_value(message, parameters)
         if self.name == "@query-param" and (name := parameters.pop("name", "")):
             value = _query_parameter(message.query, str(name))
-        elif (derived := _DERIVED_COMPONENTS.get(self.name)) is not None:
-            value = derived(message)
+        elif (derive := _DERIVED_COMPONENTS.get(self.name)) is not None:
+            value = derive(message)
         else:
             value = None
         if parameters or value is None:
             raise UnsignableError(f"{self.identifier} is not supported, or not in the message")
         return value
 
-    def _field(self, message: SignedMessage, parameters: dict[str, str | bool]) -> str:
+    def _field_value(self, message: SignedMessage, parameters: dict[str, str | bool]) -> str:
         value = message.fields.get(self.name)
         key = parameters.pop("key", None)
         if parameters or value is None:
@@ -93,7 +93,7 @@ class Component:
         return member
 
 
-def authority_of(host_header: str, scheme: str) -> str:
+def normalize_authority(host_header: str, scheme: str) -> str:
     """Return `@authority` (section 2.2.3): lower case, without the default port of `scheme`."""
     return host_header.lower().removesuffix(DEFAULT_PORTS[scheme])
 
@@ -120,8 +120,8 @@ def signature_parameters(
     components: tuple[Component, ...], parameters: Mapping[str, int | str]
 ) -> str:
     """Return `@signature-params`, a member of Signature-Input (section 2.3)."""
-    covered = " ".join(component.identifier for component in components)
-    return f"({covered})" + _format_parameters(tuple(parameters.items()))
+    identifiers = " ".join(component.identifier for component in components)
+    return f"({identifiers})" + _format_parameters(tuple(parameters.items()))
 
 
 def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
@@ -167,7 +167,7 @@ _DERIVED_COMPONENTS: Mapping[str, Callable[[SignedMessage], str | None]] = {
         f"{message.scheme}://{message.authority}{message.path}"
         + (message.query if message.query != "?" else "")
     ),
-    "@authority": lambda message: authority_of(message.authority, message.scheme) or None,
+    "@authority": lambda message: normalize_authority(message.authority, message.scheme) or None,
     "@scheme": lambda message: message.scheme,
     "@request-target": lambda message: (
         message.path + (message.query if message.query != "?" else "")

@@ -29,7 +29,8 @@ class SignatureRequest:
 
 def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureRequest]:
     """
-    Yield the requested signatures that `keyid` can make; none if the header is invalid.
+    Yield the requested signatures that the key `keyid` can make. Yields nothing if the header is
+    invalid.
 
     Args:
         text: the header's value; several headers are joined with commas.
@@ -41,7 +42,7 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
     except ValueError:
         return
     for label, member in members.items():
-        components = _components(label, member)
+        components = _parse_components(label, member)
         expected = {"keyid": keyid, "alg": "ed25519", "tag": tag}
         is_other_kind = any(
             member.parameters.get(name, value) != value for name, value in expected.items()
@@ -54,7 +55,7 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
         yield SignatureRequest(label, components, None if nonce is None else str(nonce))
 
 
-def _components(label: str, member: Member) -> tuple[Component, ...] | None:
+def _parse_components(label: str, member: Member) -> tuple[Component, ...] | None:
     """Return the components in a member of the header, or None if one is invalid."""
     if not isinstance(member.value, tuple) or len(member.value) > MAX_COMPONENTS:
         return None

@@ -13,12 +13,12 @@ Reader = Callable[[str, bytes], Any]
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
     """Return a change as readers receive it (docs/refresh.md)."""
-    more: dict[str, Any] = {}
+    extra_members: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash
-        more["content_hash"] = {"before": before, "now": now}
+        extra_members["content_hash"] = {"before": before, "now": now}
     if change.redirected_to:
-        more["redirected_to"] = change.redirected_to
+        extra_members["redirected_to"] = change.redirected_to
     return {
         "cursor": change.cursor,
         "kind": change.kind,
@@ -26,12 +26,12 @@ def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
         "at_ms": change.at_ms,
         "owners": list(change.owners),
         "fields": {
-            name: {"before": _value(read, name, before), "now": _value(read, name, now)}
+            name: {"before": _read_value(read, name, before), "now": _read_value(read, name, now)}
             for name, (before, now) in change.fields.items()
         },
-        **more,
+        **extra_members,
     }
 
 
-def _value(read: Reader, name: str, text: str | None) -> Any:
+def _read_value(read: Reader, name: str, text: str | None) -> Any:
     return None if text is None else read(name, text.encode())

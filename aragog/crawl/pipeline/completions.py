@@ -22,27 +22,27 @@ from aragog.errors import BrokerUnavailable
 from pinlater.redis.errors import redis_errors
 from urlspelling import KEY_BYTES, url_key
 
-WHERE = "redis, URLs that are done"
-CONNECT_S = 5.0
-POLL_S = 0.2
+ERROR_SOURCE = "redis, URLs that are done"
+CONNECT_TIMEOUT_S = 5.0
+POLL_INTERVAL_S = 0.2
 """How often the thread checks whether it was closed. Messages are delivered immediately."""
-PAUSE_S = 0.2
+RECONNECT_DELAY_S = 0.2
 
 
 class Subscription:
     """One caller's subscription to one URL."""
 
     def __init__(self) -> None:
-        self.notified: Future[bool] = Future()
+        self.completion: Future[bool] = Future()
         """Results in True if the URL is done, or in False if a message may have been lost."""
 
     def renew(self) -> None:
-        self.notified = Future()
+        self.completion = Future()
 
     def notify(self, *, done: bool) -> None:
-        """Complete `notified`. Does nothing if it is already complete or cancelled."""
+        """Complete `completion`. Does nothing if it is already complete or cancelled."""
         with suppress(InvalidStateError):
-            self.notified.set_result(done)
+            self.completion.set_result(done)
 
 
 class Completions:
@@ -59,7 +59,7 @@ class Completions:
         self._channel = done_channel(prefix)
         self._lock = threading.Lock()
         self._subscriptions: dict[bytes, set[Subscription]] = defaultdict(set)
-        self._listening = threading.Event()
+        self._is_listening = threading.Event()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -92,33 +92,33 @@ class Completions:
         self._closed.set()
         self.notify_all()
         if self._thread is not None:
-            self._thread.join(CONNECT_S)
+            self._thread.join(CONNECT_TIMEOUT_S)
 
     def _listen(self) -> None:
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="completions", daemon=True)
                 self._thread.start()
-        if not self._listening.wait(CONNECT_S):
-            raise BrokerUnavailable(WHERE, "cannot subscribe")
+        if not self._is_listening.wait(CONNECT_TIMEOUT_S):
+            raise BrokerUnavailable(ERROR_SOURCE, "cannot subscribe")
 
     def _run(self) -> None:
         while not self._closed.is_set():
             pubsub = self._redis.pubsub()  # type: ignore[no-untyped-call]
-            with suppress(BrokerUnavailable), redis_errors(WHERE), pubsub:
+            with suppress(BrokerUnavailable), redis_errors(ERROR_SOURCE), pubsub:
                 pubsub.subscribe(self._channel)
                 self._receive(pubsub)
-            self._listening.clear()
-            self._closed.wait(PAUSE_S)
+            self._is_listening.clear()
+            self._closed.wait(RECONNECT_DELAY_S)
 
     def _receive(self, pubsub: PubSub) -> None:
         while not self._closed.is_set():
-            message = pubsub.get_message(timeout=POLL_S)
+            message = pubsub.get_message(timeout=POLL_INTERVAL_S)
             if message is None:
                 continue
             if message["type"] == "subscribe":  # redis-py subscribes again after a lost connection
                 self.notify_all()
-                self._listening.set()
+                self._is_listening.set()
             elif message["type"] == "message":
                 self._notify(message["data"])
 
@@ -134,6 +134,8 @@ class Completions:
 
     def notify_all(self) -> None:
         with self._lock:
-            subscriptions = [s for waiting in self._subscriptions.values() for s in waiting]
+            subscriptions = [
+                s for url_subscriptions in self._subscriptions.values() for s in url_subscriptions
+            ]
         for subscription in subscriptions:
             subscription.notify(done=False)

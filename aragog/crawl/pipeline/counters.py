@@ -73,7 +73,7 @@ class Counters:
         self._tick_key = f"{prefix}tick"
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Takes one round trip."""
+        """Increase the counters. Takes one round trip."""
         with contextlib.suppress(redis.RedisError), self._redis.pipeline(False) as pipe:
             for name, count in counts.items():
                 if count:
@@ -88,14 +88,14 @@ class Counters:
             return {}
         return {name.decode(): int(number) for name, number in cells.items()}
 
-    def note_tick(self) -> None:
+    def record_tick(self) -> None:
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 
     def tick_age_s(self) -> float | None:
         """
-        Return the seconds since the last periodic task, by the server's clock; None after a minute.
-        Raises `redis.RedisError`.
+        Return the seconds since the last periodic task, by the server's clock, or None if none has
+        run for a minute. Raises `redis.RedisError`.
         """
         ttl_ms = self._redis.pttl(self._tick_key)
         return None if ttl_ms < 0 else TICK_TTL_S - ttl_ms / 1000

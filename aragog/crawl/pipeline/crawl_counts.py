@@ -32,7 +32,7 @@ as parts of traps (endless URL spaces), and links held back until it is decided 
 them (`aragog.crawl.traps.held_links`)."""
 CANCELLED = "cancelled"
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
-KEEP_HOURS, KEEP_DAYS = 24 * 90, 2
+RETAINED_HOURS, RETAINED_DAYS = 24 * 90, 2
 _NO_FAILURES = frozenset({
     STORED, REPEATED, CANCELLED, "sitemap", "superseded", "taken down", "deleted",
 })  # fmt: skip
@@ -102,12 +102,12 @@ class CrawlCounters:
                     for number in numbers:
                         pipe.hgetall(f"{self._prefix}{number}")
                     for number, counts in zip(numbers, pipe.execute(), strict=True):
-                        total.update(_read(counts, is_over=number in ended_numbers))
-        return _counts(total)
+                        total.update(_parse_counts(counts, has_ended=number in ended_numbers))
+        return _to_crawl_counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
         """Return what these crawls used on a day (days since the epoch), by server."""
-        uses = []
+        use_by_server = []
         with _translate_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=False) as pipe:
@@ -116,13 +116,13 @@ class CrawlCounters:
                         pipe.hmget(f"{self._prefix}{number}:use", [f"{day} urls", f"{day} bytes"])
                     replies = pipe.execute()
                 pairs = zip(numbers, replies[::2], replies[1::2], strict=True)
-                uses.append(
+                use_by_server.append(
                     {
-                        number: CrawlUse(int(waiting or 0), *(int(value or 0) for value in used))
-                        for number, waiting, used in pairs
+                        number: CrawlUse(int(waiting or 0), *(int(value or 0) for value in values))
+                        for number, waiting, values in pairs
                     }
                 )
-        return uses
+        return use_by_server
 
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
         """
@@ -130,22 +130,22 @@ class CrawlCounters:
         `*` stands for all domains after the first 50,000.
         """
         outcomes: dict[str, Counter[str]] = {}
-        for domain, outcome, count in self._table(numbers, "domains"):
+        for domain, outcome, count in self._scan_table(numbers, "domains"):
             if outcome != WAITING:
                 outcomes.setdefault(domain, Counter())[outcome] += count
         return outcomes
 
     def has_no_waiting_urls(self, number: int, domain: str) -> bool:
         """
-        Return True if no URL of a registered domain is waiting for a crawl.
+        Return True if the crawl has no waiting URLs of this registered domain.
 
         Reads all servers twice, because a page on one server may enqueue links on a server that has
         already been read. The second reading then shows more enqueued URLs.
         """
-        waiting, enqueued = self._waiting(number, domain)
-        return not waiting and self._waiting(number, domain) == (0, enqueued)
+        waiting, enqueued = self._count_waiting(number, domain)
+        return not waiting and self._count_waiting(number, domain) == (0, enqueued)
 
-    def _waiting(self, number: int, domain: str) -> tuple[int, int]:
+    def _count_waiting(self, number: int, domain: str) -> tuple[int, int]:
         key, sums = f"{self._prefix}{number}", Counter[str]()
         with _translate_errors():
             for client in self._nodes.clients:
@@ -155,8 +155,8 @@ class CrawlCounters:
                     names = ("all", "enqueued", "domain", "*")
                     values = (int(value or 0) for pair in pipe.execute() for value in pair)
                     sums.update(dict(zip(names, values, strict=True)))
-        nothing_waits = sums["all"] <= 0 or (sums["domain"] <= 0 and sums["*"] <= 0)
-        return 0 if nothing_waits else max(1, sums["domain"]), sums["enqueued"]
+        has_no_waiting_urls = sums["all"] <= 0 or (sums["domain"] <= 0 and sums["*"] <= 0)
+        return 0 if has_no_waiting_urls else max(1, sums["domain"]), sums["enqueued"]
 
     def open_domains(self, number: int) -> Counter[str]:
         """
@@ -164,7 +164,7 @@ class CrawlCounters:
         `*` stands for all domains after the first 50,000.
         """
         waiting = Counter[str]()
-        for domain, outcome, count in self._table([number], "domains"):
+        for domain, outcome, count in self._scan_table([number], "domains"):
             if outcome == WAITING:
                 waiting[domain] += count
         return +waiting
@@ -172,7 +172,7 @@ class CrawlCounters:
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
         """Return URL counts by day since the epoch, domain and outcome, without stored URLs."""
         outcomes: dict[int, Counter[tuple[str, str]]] = {}
-        for day, rest, count in self._table(numbers, "days"):
+        for day, rest, count in self._scan_table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")
             outcomes.setdefault(int(day), Counter())[domain, outcome] += count
         return outcomes
@@ -180,11 +180,11 @@ class CrawlCounters:
     def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
         """Return outcomes for each hour since the epoch."""
         outcomes: dict[int, Counter[str]] = {}
-        for hour, outcome, count in self._table(numbers, "hours"):
+        for hour, outcome, count in self._scan_table(numbers, "hours"):
             outcomes.setdefault(int(hour), Counter())[outcome] += count
         return dict(sorted(outcomes.items()))
 
-    def _table(self, numbers: Sequence[int], name: str) -> Iterable[tuple[str, str, int]]:
+    def _scan_table(self, numbers: Sequence[int], name: str) -> Iterable[tuple[str, str, int]]:
         with _translate_errors():
             for client in self._nodes.clients:
                 for number in numbers:
@@ -194,9 +194,9 @@ class CrawlCounters:
                         first_part, _, outcome = key.decode().partition(" ")
                         yield first_part, outcome, int(count)
 
-    def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
+    def delete_before(self, numbers: Sequence[int], table: str, first: int) -> None:
         """
-        Delete the counts per hour (`hours`) or day (`days`) from before `first`, but not the
+        Delete the counts of hours (table `hours`) or days (`days`) before `first`, but not the
         totals.
         """
         with _translate_errors():
@@ -207,8 +207,8 @@ class CrawlCounters:
                     if names:
                         client.hdel(key, *names)
 
-    def forget_hosts(self, numbers: Sequence[int]) -> None:
-        """Reset the number of URLs per host: its limit applies to each round."""
+    def reset_host_counts(self, numbers: Sequence[int]) -> None:
+        """Reset the number of URLs per host, whose limit applies to each round."""
         with _translate_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
@@ -226,15 +226,15 @@ class CrawlCounters:
                 client.unlink(*keys)
 
 
-def _read(counts: Mapping[bytes, bytes], *, is_over: bool) -> Counter[str]:
+def _parse_counts(counts: Mapping[bytes, bytes], *, has_ended: bool) -> Counter[str]:
     values: Counter[str] = Counter({name.decode(): int(count) for name, count in counts.items()})
-    if is_over:
+    if has_ended:
         values[_OUTCOME_PREFIX + CANCELLED] += values.pop("waiting", 0)
         values.pop(_NOTE_PREFIX + HELD, 0)
     return values
 
 
-def _counts(total: Counter[str]) -> CrawlCounts:
+def _to_crawl_counts(total: Counter[str]) -> CrawlCounts:
     outcomes = {
         n.removeprefix(_OUTCOME_PREFIX): c
         for n, c in total.most_common()

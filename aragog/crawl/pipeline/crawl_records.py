@@ -109,7 +109,7 @@ class CrawlRecord(CrawlTerms):
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The most recently reported event of each kind (`crawl_notices`)."""
-    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    unknown_fields: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """A newer version's fields, which are kept."""
 
     @property
@@ -120,12 +120,12 @@ class CrawlRecord(CrawlTerms):
     def has_ended(self) -> bool:
         return self.state in ENDED_STATES
 
-    def plain(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in _NAMES}
-        return {**self.unknown, **values, "scope": list(self.scope.rules), "v": VERSION}
+    def to_json_values(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in _FIELD_NAMES}
+        return {**self.unknown_fields, **values, "scope": list(self.scope.rules), "v": VERSION}
 
     def wire(self) -> bytes:
-        return orjson.dumps(self.plain())
+        return orjson.dumps(self.to_json_values())
 
     @classmethod
     def read(cls, wire: bytes) -> Self:
@@ -138,21 +138,21 @@ class CrawlRecord(CrawlTerms):
         try:
             values = dict(orjson.loads(wire))
             values.pop("v", None)
-            known_values = {name: values.pop(name) for name in _NAMES if name in values}
+            known_values = {name: values.pop(name) for name in _FIELD_NAMES if name in values}
             known_values["scope"] = Scope(tuple(values.pop("scope", ())))
             known_values["state"] = CrawlPhase(known_values.get("state", CrawlPhase.RUNNING))
             known_values["past"] = tuple(known_values.get("past", ()))
-            return cls(**known_values, unknown=values)
+            return cls(**known_values, unknown_fields=values)
         except (TypeError, ValueError, BadInput) as error:
             raise InvalidMessage("crawl", f"{error}: {wire[:200]!r}") from error
 
 
-_TERMS = tuple(f.name for f in fields(CrawlTerms))
+_TERM_NAMES = tuple(f.name for f in fields(CrawlTerms))
 _RECORD_NAMES = tuple(
-    f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unknown", "scope"}
+    f.name for f in fields(CrawlRecord) if f.name not in {*_TERM_NAMES, "unknown_fields", "scope"}
 )
-_NAMES = (*_RECORD_NAMES, *_TERMS)
-OPTIONS = ("scope", *_TERMS, "notify_secret")
+_FIELD_NAMES = (*_RECORD_NAMES, *_TERM_NAMES)
+OPTIONS = ("scope", *_TERM_NAMES, "notify_secret")
 MAX_NOTIFY_CHARS = 2_000
 
 
@@ -169,22 +169,22 @@ def validate(record: CrawlRecord) -> CrawlRecord:
         "until_ms": 1, "rate": 0.0001, "weight": MIN_WEIGHT,
         "max_open_hosts": 0, "every_s": 0, "notify_error_rate": 0,
     }  # fmt: skip
-    for name, bound in minimums.items():
+    for name, minimum in minimums.items():
         value = getattr(record, name)
-        if value is not None and value < bound:
-            raise BadInput(f"{name}: must be at least {bound}, got {value}")
+        if value is not None and value < minimum:
+            raise BadInput(f"{name}: must be at least {minimum}, got {value}")
     if record.weight > MAX_WEIGHT:
         raise BadInput(f"weight: must be at most {MAX_WEIGHT}, got {record.weight}")
     if record.priority > 9:
         raise BadInput(f"priority: must be at most 9, got {record.priority}")
     if record.notify:
-        _check_address(record.notify)
+        _check_notify_url(record.notify)
         if not record.notify_secret:
             raise BadInput("notify: also needs notify_secret, the key for signing notices")
     return record
 
 
-def _check_address(url: str) -> None:
+def _check_notify_url(url: str) -> None:
     try:
         normalize(url)
     except InvalidUrl as error:

@@ -25,9 +25,8 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import orjson
 import redis
@@ -48,6 +47,7 @@ from aragog.crawl.pipeline.crawl_records import (
     with_next_round,
 )
 from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.pipeline.crawls import Crawls, is_past_deadline
 from aragog.crawl.pipeline.in_flight import NAMED_ENTRY_TTL_S
 from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
@@ -57,71 +57,12 @@ CACHE_TTL_S = 1.0
 MAX_CRAWLS = 10_000
 MAX_CANCELLATIONS = 1_000
 RETENTION_S = NAMED_ENTRY_TTL_S + 5 * 86_400
-"""How long ended crawls' numbers and cancellations are kept. Slightly longer than the longest time
-in the in-flight set."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crawls:
-    """All crawls at one point in time."""
-
-    records: Mapping[str, CrawlRecord] = field(default_factory=dict)
-    ended: frozenset[int] = frozenset()
-    cancellations: tuple[Cancellation, ...] = ()
-    now_ms: int = 0
-    """When the records were read, by the Redis server's clock."""
-    by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
-    paused: frozenset[int] = frozenset()
-
-    @classmethod
-    def from_records(
-        cls,
-        records: Mapping[str, CrawlRecord],
-        ended: frozenset[int],
-        cancellations: tuple[Cancellation, ...],
-        now_ms: int,
-    ) -> Self:
-        by_number = {number: record for record in records.values() for number in record.numbers}
-        past_deadline = {record.number for record in records.values() if is_over(record, now_ms)}
-        paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
-        return cls(
-            records,
-            ended | past_deadline,
-            cancellations,
-            now_ms,
-            by_number,
-            frozenset(paused - past_deadline),
-        )
-
-    @property
-    def all_may_continue(self) -> bool:
-        return not (self.ended or self.paused or self.cancellations)
-
-    def knows(self, number: int) -> bool:
-        """Return True if a crawl has this number, or had it before it was deleted."""
-        return number in BUILT_IN_NAMES or number in self.by_number or number in self.ended
-
-    def record_of(self, number: int) -> CrawlRecord:
-        """Return the crawl with this number, or a crawl without limits if it was deleted."""
-        if number in BUILT_IN_NAMES:
-            return built_in_record(number)
-        return self.by_number.get(number) or CrawlRecord(name="", number=number)
-
-    def cancelled_until_s(self, url: str) -> int:
-        """
-        Return when a normalized URL was last cancelled (s since the epoch); 0 if never. Requests
-        enqueued until then are cancelled.
-        """
-        return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
+"""How long ended crawls' numbers and cancellations are kept. Slightly longer than a URL can stay in
+the in-flight set."""
 
 
 def _utc(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def is_over(record: CrawlRecord, now_ms: int) -> bool:
-    """Return True if the crawl's deadline has passed."""
-    return not record.has_ended and record.until_ms is not None and record.until_ms <= now_ms
 
 
 class CrawlRegistry:
@@ -131,7 +72,7 @@ class CrawlRegistry:
     Args:
         client: a client of `redis.url`.
         prefix: the start of every key.
-        clock: its monotonic time limits the age of copies.
+        clock: its monotonic time limits the age of cached records.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, clock: Clock | None = None) -> None:
@@ -152,7 +93,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """Takes one round trip, or two after a change."""
+        """Read all crawls. Takes one round trip, or two after a change."""
         with self._lock, _translate_errors():
             now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:
@@ -170,13 +111,13 @@ class CrawlRegistry:
                     )
                 )
             else:
-                crawls = self._read(now_ms) if version is not None else Crawls()
+                crawls = self._read_all(now_ms) if version is not None else Crawls()
             self._cached = now_s, version, crawls
             return crawls
 
     _ended_numbers: frozenset[int] = frozenset()
 
-    def _read(self, now_ms: int) -> Crawls:
+    def _read_all(self, now_ms: int) -> Crawls:
         with self._redis.pipeline() as pipe:
             pipe.hgetall(self._records)
             pipe.hkeys(self._ended)
@@ -242,9 +183,9 @@ class CrawlRegistry:
                 number = self._next_number()
                 created = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
                 return validate(with_next_round(with_changes(created, now_ms, **values), now_ms))
-            is_new = record.has_ended or is_over(record, now_ms)
+            is_new = record.has_ended or is_past_deadline(record, now_ms)
             if is_new:
-                if "until_ms" not in values and is_over(record, now_ms):
+                if "until_ms" not in values and is_past_deadline(record, now_ms):
                     values["until_ms"] = None
                 record = with_new_number(record, now_ms, self._next_number())
             every_s = record.every_s
@@ -280,11 +221,12 @@ class CrawlRegistry:
 
         return self._replace_record(name, transition)
 
-    def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
+    def update_fields(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change fields maintained by periodic tasks. Returns the new record.
+        Change fields that periodic tasks maintain. Returns the new record.
 
-        Changes nothing if the crawl has a new round or number in the meantime.
+        Changes nothing if another round has started since `record` was read, or if the crawl has a
+        new number.
 
         Raises:
             BadInput: the crawl was deleted.
@@ -328,7 +270,7 @@ class CrawlRegistry:
         Raises:
             BadInput: there were too many cancellations in the last 35 days.
         """
-        self.forget_old()
+        self.delete_expired()
         with _translate_errors():
             at_s = int(self._redis.time()[0])
             created = [Cancellation(kind, value, at_s) for value in values]
@@ -345,7 +287,7 @@ class CrawlRegistry:
         self._cached = None
         return created
 
-    def forget_old(self) -> None:
+    def delete_expired(self) -> None:
         """
         Delete cancellations and ended crawls' numbers that are older than 35 days. No URL waits
         longer.
@@ -389,21 +331,21 @@ class CrawlRegistry:
             wire: Any = pipe.hget(self._records, name)
             seconds, micros = pipe.time()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
-            before = CrawlRecord.read(wire) if wire else None
-            after = change(before, now_ms, pipe)
-            if before is None and after is None:
+            old = CrawlRecord.read(wire) if wire else None
+            new = change(old, now_ms, pipe)
+            if old is None and new is None:
                 raise _unknown_crawl(name)
-            numbers = {*(before.numbers if before else ()), *(after.numbers if after else ())}
-            live = () if after is None or after.has_ended else (after.number,)
+            numbers = {*(old.numbers if old else ()), *(new.numbers if new else ())}
+            current_numbers = () if new is None or new.has_ended else (new.number,)
             pipe.multi()
-            if after is None:
+            if new is None:
                 pipe.hdel(self._records, name)
             else:
-                pipe.hset(self._records, name, after.wire())
-            for number in sorted(numbers - set(live)):
+                pipe.hset(self._records, name, new.wire())
+            for number in sorted(numbers - set(current_numbers)):
                 pipe.hsetnx(self._ended, str(number), str(now_ms))
             pipe.incr(self._version)
-            result[:] = [record for record in (after or before,) if record]
+            result[:] = [record for record in (new or old,) if record]
 
         with _translate_errors():
             self._redis.transaction(run, self._records)

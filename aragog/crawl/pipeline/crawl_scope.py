@@ -3,7 +3,7 @@ Scopes of crawls. A scope is a list of rules that decide which URLs belong to th
 
 A rule is a line of readable text:
 
-    domain:example.org          URLs of a domain and the hosts below it
+    domain:example.org          URLs of a domain and its subdomains
     host:docs.example.org       URLs of one host
     prefix:https://a.example/b/ URLs that start with this string
     pattern:*/archive/*         whole URLs, where `*` matches any characters
@@ -56,7 +56,7 @@ class _Rule(NamedTuple):
     value: str
 
     def matches(self, url: str) -> bool:
-        return _URL_MATCHES[self.kind](self.value, url)
+        return _URL_MATCHERS[self.kind](self.value, url)
 
     @property
     def is_exclusion(self) -> bool:
@@ -67,7 +67,7 @@ def _matches_domain(value: str, url: str) -> bool:
     return value in and_parents(host(url))
 
 
-_URL_MATCHES: dict[str, Callable[[str, str], bool]] = {
+_URL_MATCHERS: dict[str, Callable[[str, str], bool]] = {
     "host": lambda value, url: host(url) == value,
     "domain": _matches_domain,
     "prefix": lambda value, url: url.startswith(value),
@@ -84,7 +84,7 @@ def _matches_language(value: str, tag: str) -> bool:
     return tag == value or tag.startswith(f"{value}-")
 
 
-_PAGE_MATCHES: dict[str, Callable[[str, str], bool]] = {
+_PAGE_MATCHERS: dict[str, Callable[[str, str], bool]] = {
     "type": _matches_type,
     "language": _matches_language,
 }
@@ -106,7 +106,7 @@ class Scope:
     def __post_init__(self) -> None:
         if len(self.rules) > MAX_RULES:
             raise BadInput(f"scope: at most {MAX_RULES} rules, got {len(self.rules)}")
-        _read(self.rules)
+        _parse_rules(self.rules)
 
     @classmethod
     def from_rules(cls, rules: Sequence[str]) -> Self:
@@ -121,7 +121,7 @@ class Scope:
             url: the URL.
             page_url: the normalized URL of the page that links to it; None for a seed.
         """
-        exclusions, site_rules, patterns, _ = _read(self.rules)
+        exclusions, site_rules, patterns, _ = _parse_rules(self.rules)
         for rule in exclusions:
             if rule.matches(url):
                 return ScopeVerdict(False, rule.text)
@@ -139,11 +139,11 @@ class Scope:
 
     def excludes(self, url: str) -> bool:
         """Return True if a rule with `-` excludes a normalized URL."""
-        return any(rule.matches(url) for rule in _read(self.rules).exclusions)
+        return any(rule.matches(url) for rule in _parse_rules(self.rules).exclusions)
 
     @property
-    def is_about_pages(self) -> bool:
-        return bool(_read(self.rules).pages)
+    def has_page_rules(self) -> bool:
+        return bool(_parse_rules(self.rules).page_rules)
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
@@ -157,18 +157,18 @@ class Scope:
             "type": (content_type or "").partition(";")[0].strip().lower(),
             "language": (language or "").strip().lower().replace("_", "-"),
         }
-        rules, accepted = _read(self.rules).pages, NO_RULE
+        rules, deciding_rule = _parse_rules(self.rules).page_rules, NO_RULE
         for kind, name in values.items():
             rules_of_kind = [rule for rule in rules if rule.kind == kind] if name else []
             for rule in rules_of_kind:
-                if rule.is_exclusion and _PAGE_MATCHES[kind](rule.value, name):
+                if rule.is_exclusion and _PAGE_MATCHERS[kind](rule.value, name):
                     return ScopeVerdict(False, rule.text)
             inclusions = [rule for rule in rules_of_kind if not rule.is_exclusion]
-            match = next((r.text for r in inclusions if _PAGE_MATCHES[kind](r.value, name)), None)
+            match = next((r.text for r in inclusions if _PAGE_MATCHERS[kind](r.value, name)), None)
             if inclusions and match is None:
                 return ScopeVerdict(False, f"{kind} {name}")
-            accepted = match or accepted
-        return ScopeVerdict(True, accepted)
+            deciding_rule = match or deciding_rule
+        return ScopeVerdict(True, deciding_rule)
 
 
 class _Rules(NamedTuple):
@@ -176,25 +176,25 @@ class _Rules(NamedTuple):
     """Rules that exclude URLs."""
     site_rules: tuple[_Rule, ...]
     patterns: tuple[_Rule, ...]
-    pages: tuple[_Rule, ...]
+    page_rules: tuple[_Rule, ...]
     """Rules about the response."""
 
 
 @lru_cache(maxsize=256)
-def _read(texts: tuple[str, ...]) -> _Rules:
-    rules = [_rule(text) for text in texts]
-    url_rules = [rule for rule in rules if rule.kind not in _PAGE_MATCHES]
+def _parse_rules(texts: tuple[str, ...]) -> _Rules:
+    rules = [_parse_rule(text) for text in texts]
+    url_rules = [rule for rule in rules if rule.kind not in _PAGE_MATCHERS]
     return _Rules(
         tuple(rule for rule in url_rules if rule.is_exclusion),
         tuple(rule for rule in url_rules if not rule.is_exclusion and rule.kind in _SITE_KINDS),
         tuple(rule for rule in url_rules if not rule.is_exclusion and rule.kind not in _SITE_KINDS),
-        tuple(rule for rule in rules if rule.kind in _PAGE_MATCHES),
+        tuple(rule for rule in rules if rule.kind in _PAGE_MATCHERS),
     )
 
 
-def _rule(text: str) -> _Rule:
+def _parse_rule(text: str) -> _Rule:
     kind, colon, value = text.removeprefix("-").partition(":")
-    if kind not in {*_URL_MATCHES, *_PAGE_MATCHES} or not colon or not value:
+    if kind not in {*_URL_MATCHERS, *_PAGE_MATCHERS} or not colon or not value:
         raise BadInput(
             f"scope: {text[:100]!r} is not a rule; use host:, domain:, prefix:, pattern:, type: "
             "or language: and a value, with - in front to exclude such URLs or pages"
@@ -214,7 +214,7 @@ def _rule(text: str) -> _Rule:
 
 def _normalize_rule(text: str) -> str:
     sign = "-" if text.startswith("-") else ""
-    _, kind, value = _rule(text.strip())
+    _, kind, value = _parse_rule(text.strip())
     try:
         if kind in ("host", "domain"):
             value = site_name(value)
@@ -223,7 +223,7 @@ def _normalize_rule(text: str) -> str:
             value = (
                 normalized if value.endswith("/") else normalized.removesuffix("/") or normalized
             )
-        elif kind in _PAGE_MATCHES:
+        elif kind in _PAGE_MATCHERS:
             value = value.lower()
     except (InvalidUrl, BadInput) as error:
         raise BadInput(f"scope: {text[:100]!r}: {error}") from error

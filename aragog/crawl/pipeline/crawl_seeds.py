@@ -20,7 +20,7 @@ from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 
 MAX_SEEDS = 100_000
-_PAGE = 1_000
+_GROUP_SIZE = 1_000
 
 
 class CrawlSeeds:
@@ -55,13 +55,13 @@ class CrawlSeeds:
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """Yield a crawl's seeds in parts: options, and the URLs that have them."""
+        """Yield options, and up to 1,000 of the crawl's seeds that have them."""
         groups: dict[bytes, list[str]] = {}
         with _translate_errors():
-            for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
+            for url, wire in self._redis.hscan_iter(self._prefix + name, count=_GROUP_SIZE):
                 group = groups.setdefault(wire, [])
                 group.append(url.decode())
-                if len(group) >= _PAGE:
+                if len(group) >= _GROUP_SIZE:
                     yield orjson.loads(wire), groups.pop(wire)
         for wire, urls in groups.items():
             yield orjson.loads(wire), urls

@@ -30,7 +30,7 @@ from aragog.fetch_record.outcome import (
 LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != "fetched_at_ms"]
 
 
-def result_of(
+def make_result(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
     """Return the result for an outcome. `token` refers to its body in the spool."""
@@ -43,8 +43,8 @@ def result_of(
             url=job.url,
             final_url=outcome.final_url or outcome.url,
             attempts=job.attempt + 1,
-            headers=kept_headers(outcome.headers),
-            hops=kept_hops(outcome.hops),
+            headers=select_headers(outcome.headers),
+            hops=trim_hops(outcome.hops),
             body_bytes=stored_body.length_bytes if stored_body else 0,
             **latencies,
         ),
@@ -59,7 +59,7 @@ def _round_ms(ms: float | None) -> float | None:
     return None if ms is None else round(ms, 1)
 
 
-def without_fetch(
+def result_without_fetch(
     job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int, *, cause: str | None = None
 ) -> FetchResult:
     """Return the result for a URL that was not requested."""
@@ -91,38 +91,38 @@ MAX_HOP_BYTES = 4_096
 """Limit for each redirect. A fetch may have ten redirects."""
 
 
-def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """Return the headers to keep. Drops those that do not fit, but not shorter ones after them."""
+def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
+    """Return the headers to keep. Drops any that does not fit, but keeps shorter ones after it."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )
-    kept: list[tuple[str, str]] = []
+    selected: list[tuple[str, str]] = []
     for name, value in headers:
         lower_name = name.lower()
         if lower_name in NEEDED_HEADERS:
-            kept.append((name, value))
+            selected.append((name, value))
             continue
-        safe_value = _without_value(value) if lower_name in COOKIE_HEADERS else value
+        safe_value = _remove_cookie_value(value) if lower_name in COOKIE_HEADERS else value
         size = len(name) + len(safe_value)
         if size <= free_bytes:
             free_bytes -= size
-            kept.append((name, safe_value))
-    return tuple(kept)
+            selected.append((name, safe_value))
+    return tuple(selected)
 
 
-def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
+def trim_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
     """Return the redirects with only the headers to keep and with rounded latencies. Idempotent."""
     return tuple(
         replace(
             hop,
-            headers=kept_headers(hop.headers, MAX_HOP_BYTES),
+            headers=select_headers(hop.headers, MAX_HOP_BYTES),
             latency_ms=None if hop.latency_ms is None else round(hop.latency_ms, 1),
         )
         for hop in hops
     )
 
 
-def _without_value(cookie: str) -> str:
+def _remove_cookie_value(cookie: str) -> str:
     """Return `name=secret; Path=/` as `name=; Path=/`."""
     pair, semicolon, attributes = cookie.partition(";")
     return f"{pair.partition('=')[0]}={semicolon}{attributes}"

@@ -25,9 +25,9 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 TTL_S = 172_800
-"""Results are kept as long as an entry of the in-flight set. After that, no message is delivered
-again."""
-WHERE = "redis, finished URLs"
+"""Results are kept as long as an entry of the in-flight set, because after that no message is
+delivered again."""
+ERROR_SOURCE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
 
@@ -43,7 +43,7 @@ class Finished:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """Raises InvalidMessage if the message is unreadable."""
+        """Parse the message. Raises InvalidMessage if it is unreadable."""
         check_version(wire, "finished")
         then, answer = wire.get("then"), wire.get("answer")
         if not isinstance(then, str) or not isinstance(answer, Mapping) or "url" not in answer:
@@ -67,13 +67,13 @@ def finished_messages(
     ]
 
 
-def result_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
+def make_write_result(write: PageWrite, written: Written | None) -> dict[str, Any]:
     """Return the result for a URL that was just written."""
     canonical = written.canonical_url if written else write.canonical_url
     return _result(write.url, canonical, write.facts)
 
 
-def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
+def make_record_result(url: str, record: Record | None) -> dict[str, Any]:
     """Return the result for a URL that was already stored."""
     canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
     return _result(url, canonical, facts)
@@ -95,22 +95,22 @@ class FinishedUrls:
     """
     The results already delivered for each caller's message, in one Redis hash per message.
 
-    Prevents duplicates, and combines the results of a message. Each call takes one round trip and
-    may raise `BrokerUnavailable`.
+    They prevent duplicates, and combine the results of a message. Each call takes one round trip
+    and may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._prefix = f"{prefix}finished:"
 
-    def has(self, task_id: str, url: str) -> bool:
-        with redis_errors(WHERE):
+    def contains(self, task_id: str, url: str) -> bool:
+        with redis_errors(ERROR_SOURCE):
             return bool(self._redis.hexists(self._prefix + task_id, url))
 
-    def note(self, task_id: str, url: str, result: bytes) -> list[bytes]:
+    def record(self, task_id: str, url: str, result: bytes) -> list[bytes]:
         """Record a delivered result. Returns all results of the message so far."""
         key = self._prefix + task_id
-        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+        with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
             pipe.hset(key, url, result)
             pipe.expire(key, TTL_S)
             pipe.hvals(key)

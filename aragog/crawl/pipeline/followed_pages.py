@@ -26,7 +26,7 @@ TTL_S = 172_800
 MAX_PAGES = 5_000_000
 """Maximum number of pages that a server records per call. They take 330 MB."""
 FULL = -1
-WHERE = "redis, followed pages"
+ERROR_SOURCE = "redis, followed pages"
 
 
 class FollowedPages:
@@ -46,33 +46,35 @@ class FollowedPages:
         """
         Return the depth to which each normalized URL's links were followed.
 
-        The depth is None if they were not followed yet, or `FULL` if they were not followed yet but
-        the call has recorded its maximum number of pages.
+        If they were not followed yet, the depth is None, or `FULL` if the call has recorded its
+        maximum number of pages.
         """
         depths: list[int | None] = [None] * len(urls)
-        with redis_errors(WHERE):
+        with redis_errors(ERROR_SOURCE):
             for client, indexes in self._nodes.group(
                 (url, index) for index, url in enumerate(urls)
             ):
-                values, pages = self._read(client, request_id, [urls[index] for index in indexes])
+                values, pages = self._read_server(
+                    client, request_id, [urls[index] for index in indexes]
+                )
                 default = None if pages < self._max_pages else FULL
                 for index, value in zip(indexes, values, strict=True):
                     depths[index] = default if value is None else int(value)
         return depths
 
-    def _read(
+    def _read_server(
         self, client: redis.Redis, request_id: str, urls: Sequence[str]
     ) -> tuple[list[bytes | None], int]:
         with client.pipeline(transaction=False) as pipe:
-            pipe.hmget(self._prefix + request_id, [_field(url) for url in urls])
+            pipe.hmget(self._prefix + request_id, [_hash_field(url) for url in urls])
             pipe.hlen(self._prefix + request_id)
             values, pages = pipe.execute()
         return values, pages
 
     def add(self, request_id: str, depths: Mapping[str, int]) -> None:
-        with redis_errors(WHERE):
+        with redis_errors(ERROR_SOURCE):
             for client, urls in self._nodes.group((url, url) for url in depths):
-                mapping: dict[Any, Any] = {_field(url): depths[url] for url in urls}
+                mapping: dict[Any, Any] = {_hash_field(url): depths[url] for url in urls}
                 # In one transaction, so that the hash expires even if the worker is killed.
                 with client.pipeline() as pipe:
                     pipe.hset(self._prefix + request_id, mapping=mapping)
@@ -80,6 +82,6 @@ class FollowedPages:
                     pipe.execute()
 
 
-def _field(url: str) -> bytes:
+def _hash_field(url: str) -> bytes:
     """Return half of the URL key. With 5 million pages, one in a million calls has a collision."""
     return url_key(url)[8:]

@@ -5,7 +5,7 @@ A producer that also waits for linked pages, such as `aragog run`, creates a lis
 add the URLs that they enqueue for the run. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL. Without `=`, the URL was already in flight
-for another call or to a smaller depth, so the run must enqueue it again when that fetch is done.
+for another call or with a smaller depth, so the run must enqueue it again when that fetch is done.
 Version 0.1 wrote only the URL.
 """
 
@@ -23,12 +23,12 @@ from pinlater.redis.errors import redis_errors
 RUN_PREFIX = "run-"
 """Prefix of the request IDs of runs with a list."""
 TTL_S = 600
-WHERE = "redis, followed URLs"
-_FIRST = b"-"
+ERROR_SOURCE = "redis, followed URLs"
+_PLACEHOLDER = b"-"
 """The first element. It stays in the list, because Redis deletes empty lists."""
 
 
-MAX_NOTED = 65_536
+MAX_REMEMBERED_URLS = 65_536
 
 
 class FollowedUrl(NamedTuple):
@@ -49,59 +49,58 @@ class FollowedUrls:
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._prefix = f"{prefix}followed:"
-        self._noted: OrderedDict[int, None] = OrderedDict()
-        """Hashes of URLs that `note_in_flight` added recently. A site's pages share links, so the
-        same URLs often recur."""
+        self._recently_added: OrderedDict[int, None] = OrderedDict()
+        """Hashes of URLs that `add_in_flight` added. A site's pages often have the same links."""
 
-    def begin(self) -> str:
+    def create_list(self) -> str:
         """Create a list. Returns the request ID for its URLs."""
         request_id = RUN_PREFIX + secrets.token_urlsafe(9)
         # In one transaction: if the caller were killed in between, the list would grow forever.
-        with redis_errors(WHERE), self._redis.pipeline() as pipe:
-            pipe.rpush(self._prefix + request_id, _FIRST)
+        with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
+            pipe.rpush(self._prefix + request_id, _PLACEHOLDER)
             pipe.expire(self._prefix + request_id, TTL_S)
             pipe.execute()
         return request_id
 
-    def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
+    def add_enqueued(self, request_id: str, urls: Sequence[str], depth: int) -> None:
         """Add enqueued URLs (normalized), if a caller is waiting for this request ID."""
         self._push(request_id, [f"={depth} {url}" for url in urls])
 
-    def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
+    def add_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
         """Add URLs already in flight (normalized), if a caller is waiting for this request ID."""
         if request_id.startswith(RUN_PREFIX):
-            new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
-            self._push(request_id, [f"{depth} {url}" for url in new])
+            new_urls = [u for u in urls if self._remember_if_new(hash((request_id, u, depth)))]
+            self._push(request_id, [f"{depth} {url}" for url in new_urls])
 
     def _push(self, request_id: str, elements: Sequence[str]) -> None:
         if elements and request_id.startswith(RUN_PREFIX):
-            with redis_errors(WHERE):
+            with redis_errors(ERROR_SOURCE):
                 self._redis.rpushx(self._prefix + request_id, *elements)
 
-    def _is_new(self, key: int) -> bool:
-        if key in self._noted:
+    def _remember_if_new(self, key: int) -> bool:
+        if key in self._recently_added:
             return False
-        self._noted[key] = None
-        if len(self._noted) > MAX_NOTED:
-            self._noted.popitem(last=False)
+        self._recently_added[key] = None
+        if len(self._recently_added) > MAX_REMEMBERED_URLS:
+            self._recently_added.popitem(last=False)
         return True
 
     def take(self, request_id: str) -> list[FollowedUrl]:
         """Remove and return the URLs added since the previous call. May contain duplicates."""
         key = self._prefix + request_id
-        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+        with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)
             pipe.ltrim(key, 0, 0)
             pipe.expire(key, TTL_S)
             urls, _, _ = pipe.execute()
-        return [_read(element.decode()) for element in urls]
+        return [_parse_element(element.decode()) for element in urls]
 
-    def end(self, request_id: str) -> None:
-        with redis_errors(WHERE):
+    def delete_list(self, request_id: str) -> None:
+        with redis_errors(ERROR_SOURCE):
             self._redis.delete(self._prefix + request_id)
 
 
-def _read(element: str) -> FollowedUrl:
+def _parse_element(element: str) -> FollowedUrl:
     depth, space, url = element.partition(" ")
     if not space:
         return FollowedUrl(element)

@@ -71,10 +71,7 @@ UNSENT = ""
 
 
 def done_channel(prefix: str) -> str:
-    """
-    Return the channel on which the keys of finished URLs are published, 16 bytes each,
-    concatenated.
-    """
+    """Return the channel for the keys of finished URLs (16 bytes each, concatenated)."""
     return f"{prefix}in_flight.done"
 
 
@@ -104,7 +101,7 @@ class InFlightSet:
         self, urls: Sequence[str], *, insist: bool = False, for_crawl: MarkingCrawl = NO_CRAWL
     ) -> list[Mark]:
         """
-        Returns a `Mark` for each URL, in order.
+        Mark URLs as in flight. Returns a `Mark` for each URL, in order.
 
         The caller must send the URLs with `Mark.NEW`. With `insist`, these include URLs that have
         been in flight for `INSIST_AFTER_S`.
@@ -138,8 +135,13 @@ class InFlightSet:
     def _mark_on_server(
         self, client: redis.Redis, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool
     ) -> bytes:
-        counts, by_host = f"{self._counts}{for_crawl.crawl}", for_crawl.max_per_host is not None
-        domains_and_hosts = ((registered_domain(url), host(url) if by_host else "") for url in urls)
+        counts, counts_hosts = (
+            f"{self._counts}{for_crawl.crawl}",
+            for_crawl.max_per_host is not None,
+        )
+        domains_and_hosts = (
+            (registered_domain(url), host(url) if counts_hosts else "") for url in urls
+        )
         server = self._nodes.clients.index(client)
         max_today, max_waiting = for_crawl.quota.bounds(server) if for_crawl.quota else (-1, -1)
         marks: bytes = _script("in_flight_mark").run(
@@ -169,14 +171,14 @@ class InFlightSet:
     def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
         if for_crawl.max_urls is None:
             return -1
-        counted_elsewhere = 0
-        for other in self._nodes.clients:
-            if other is not client:
-                values: Any = other.hmget(
+        count_elsewhere = 0
+        for other_client in self._nodes.clients:
+            if other_client is not client:
+                values: Any = other_client.hmget(
                     f"{self._counts}{for_crawl.crawl}", ["enqueued", "repeated"]
                 )
-                counted_elsewhere += int(values[0] or 0) - int(values[1] or 0)
-        return max(0, for_crawl.max_urls - counted_elsewhere)
+                count_elsewhere += int(values[0] or 0) - int(values[1] or 0)
+        return max(0, for_crawl.max_urls - count_elsewhere)
 
     def confirm(self, urls: Sequence[str]) -> None:
         """Record that these URLs' messages were sent, and extend the entries' expiry."""
@@ -213,7 +215,7 @@ class InFlightSet:
                     endings=[v for index in indexes for v in _ending_values(endings[index])],
                 )
                 for index, value in zip(indexes, replies, strict=True):
-                    next_crawls[index] = _parse_next_crawl(value) if value else None
+                    next_crawls[index] = NextCrawl.parse(value) if value else None
             self._publish(ending.url for ending in endings)
         return next_crawls
 
@@ -225,8 +227,8 @@ class InFlightSet:
         }
 
     def _publish(self, urls: Iterable[str]) -> None:
-        done = b"".join(map(url_key, urls))
-        self._nodes.first.publish(done_channel(self._prefix), done)
+        keys = b"".join(map(url_key, urls))
+        self._nodes.first.publish(done_channel(self._prefix), keys)
 
     def stop(
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
@@ -253,7 +255,7 @@ class InFlightSet:
                 )
                 for index, value in zip(indexes, values, strict=True):
                     replies[index] = (
-                        _NEXT_STEPS[value] if value in _NEXT_STEPS else _parse_next_crawl(value)
+                        _NEXT_STEPS[value] if value in _NEXT_STEPS else NextCrawl.parse(value)
                     )
             ended_urls = [
                 q.url for q, step in zip(queries, replies, strict=True) if step is NextStep.ENDS
@@ -302,7 +304,7 @@ class InFlightSet:
         in_flight: set[str] = set()
         with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
-                now_s, entries = self._entries(client, server_urls)
+                now_s, entries = self._read_entries(client, server_urls)
                 expiries = (entry and expiry_s(entry) for entry in entries)
                 in_flight |= {
                     url
@@ -311,7 +313,7 @@ class InFlightSet:
                 }
         return in_flight
 
-    def _entries(self, client: redis.Redis, urls: list[str]) -> tuple[int, list[bytes | None]]:
+    def _read_entries(self, client: redis.Redis, urls: list[str]) -> tuple[int, list[bytes | None]]:
         with client.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hmget(self._key, list(map(field, urls)))
@@ -322,9 +324,9 @@ class InFlightSet:
         with _translate_errors():
             return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
-    def sweep(self, ended: Iterable[int] = ()) -> Swept:
+    def sweep(self, ended: Iterable[int] = ()) -> SweepCounts:
         """Remove expired entries and entries of ended crawls, in steps of about 500."""
-        swept, numbers = Swept(0, 0), _join_numbers(ended)
+        swept, numbers = SweepCounts(0, 0), _join_numbers(ended)
         with _translate_errors():
             for client in self._nodes.clients:
                 cursor = b"0"
@@ -336,13 +338,13 @@ class InFlightSet:
                         cursor=cursor,
                         ended=numbers,
                     )
-                    swept = Swept(swept.expired + expired, swept.cancelled + cancelled)
+                    swept = SweepCounts(swept.expired + expired, swept.cancelled + cancelled)
                     if int(cursor) == 0:
                         break
         return swept
 
 
-class Swept(NamedTuple):
+class SweepCounts(NamedTuple):
     """How many entries a sweep removed."""
 
     expired: int
@@ -352,12 +354,12 @@ class Swept(NamedTuple):
 def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], now_s: int) -> bool:
     if entry is None:
         return query.crawl not in ended
-    until_s, members = expiry_s(entry), entry.partition(b":")[2]
-    crawls = [_parse_next_crawl(member).crawl for member in members.split()] or [0]
+    expires_s, members = expiry_s(entry), entry.partition(b":")[2]
+    crawls = [NextCrawl.parse(member).crawl for member in members.split()] or [0]
     ttl_s = NAMED_ENTRY_TTL_S if crawls[0] > 1 else ENTRY_TTL_S
-    if until_s - now_s <= UNCONFIRMED_TTL_S:
+    if expires_s - now_s <= UNCONFIRMED_TTL_S:
         ttl_s = UNCONFIRMED_TTL_S
-    enqueued_s = until_s - ttl_s
+    enqueued_s = expires_s - ttl_s
     return enqueued_s > query.cancelled_until_s and not ended.issuperset(crawls)
 
 
@@ -381,11 +383,6 @@ def _query_values(query: CancelQuery) -> tuple[Any, ...]:
 
 def _join_numbers(numbers: Iterable[int]) -> str:
     return f" {' '.join(map(str, sorted(numbers)))} "
-
-
-def _parse_next_crawl(value: bytes) -> NextCrawl:
-    crawl, _, depth = value.partition(b".")
-    return NextCrawl(int(crawl), int(depth) if depth else None)
 
 
 _COUNTING_PRELUDE = ("in_flight_prelude",)

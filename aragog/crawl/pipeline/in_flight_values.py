@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from aragog.crawl.pipeline.token_use import TokenState
 
@@ -20,6 +20,7 @@ class Mark(IntEnum):
     """Not marked: the crawl has reached its maximum number of URLs."""
     MAX_PER_HOST = 4
     UNCLEAR = 5
+    """Another producer may be sending the URL."""
     OVER_QUOTA = 6
     """Not marked: the quota of the crawl's token is used up."""
 
@@ -61,6 +62,12 @@ class NextCrawl(NamedTuple):
     crawl: int
     depth: int | None
     """Levels of links to follow; None for the depth of the job that was sent."""
+
+    @classmethod
+    def parse(cls, value: bytes) -> Self:
+        """Parse a crawl's part of an entry."""
+        crawl, _, depth = value.partition(b".")
+        return cls(int(crawl), int(depth) if depth else None)
 
 
 class CancelQuery(NamedTuple):

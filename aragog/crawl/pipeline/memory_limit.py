@@ -36,7 +36,7 @@ class Admission:
     """
     Measures the memory use of the Redis servers for new URLs.
 
-    Each shared server has data of its own, so the fullest one counts. The broker's shards can
+    The shared servers have different data, so the fullest one counts. The broker's shards can
     replace each other, so the emptiest one counts, and shards that do not respond are skipped
     (docs/adr/0054).
 
@@ -73,7 +73,7 @@ class Admission:
         """
         now_s = self._clock.monotonic_s()
         if self._cached is None or now_s - self._cached[0] > CACHE_TTL_S:
-            self._cached = now_s, self._decisive_usage()
+            self._cached = now_s, self._measure()
         return self._cached[1]
 
     def refusal(self) -> SlowDown | None:
@@ -90,32 +90,32 @@ class Admission:
             )
         return None
 
-    def _decisive_usage(self) -> Usage:
+    def _measure(self) -> Usage:
         first, *others = self._shared.items()
-        usages = [_usage(*first), *self._usages(dict(others))]
+        usages = [_measure_server(*first), *self._measure_servers(dict(others))]
         if self._shards:
-            shards = self._usages(self._shards)
+            shards = self._measure_servers(self._shards)
             if not shards:
                 names = ", ".join(self._shards)
                 raise BrokerUnavailable(names, "no shard of the broker responds")
             usages.append(min(shards, key=lambda usage: usage.share))
         return max(usages, key=lambda usage: usage.share)
 
-    def _usages(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
+    def _measure_servers(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
         usages: list[Usage] = []
         for name, server in servers.items():
             breaker, now_s = self._breakers[name], self._clock.monotonic_s()
-            if not breaker.may_call(now_s):
+            if not breaker.can_call(now_s):
                 continue
             try:
-                usages.append(_usage(name, server))
+                usages.append(_measure_server(name, server))
                 breaker.record_success(0.0, now_s)
             except BrokerUnavailable:
-                breaker.record_failure(self._clock.monotonic_s(), at_once=True)
+                breaker.record_failure(self._clock.monotonic_s(), is_fatal=True)
         return usages
 
 
-def _usage(name: str, server: redis.Redis) -> Usage:
+def _measure_server(name: str, server: redis.Redis) -> Usage:
     with redis_errors(name):
         memory: Any = server.info("memory")
     maxmemory = int(memory.get("maxmemory", 0))

@@ -26,16 +26,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from aragog.crawl.pipeline.message_hops import hops_to_wire, pop_hops
 from aragog.errors import InvalidMessage, NewerMessage
 from aragog.fetch_record.known_fields import known_fields, unknown_fields
 from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
 
 VERSION = 1
 DICTIONARY_VERSION = 2
-"""
-The version of a batch with a body that is compressed with a dictionary. Earlier workers cannot read
-it, so they return the job to the queue.
-"""
+"""The version of a batch with a body that is compressed with a dictionary."""
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
@@ -111,16 +109,20 @@ class UrlJob:
         return self.target or self.url
 
     @property
-    def spellings(self) -> tuple[str, ...]:
+    def url_forms(self) -> tuple[str, ...]:
         """All forms of `next_url` that robots.txt must allow."""
-        other = self.target_given if self.target else self.given
-        return (self.next_url, other) if other else (self.next_url,)
+        original_form = self.target_given if self.target else self.given
+        return (self.next_url, original_form) if original_form else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
         """Return the job as JSON, without default values."""
-        values = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        values = {
+            "url": self.url,
+            **_drop_defaults(self, _JOB_DEFAULTS),
+            **hops_to_wire(self.hops),
+        }
         if self.crawl:
-            values[_CRAWL] = self.crawl
+            values[_CRAWL_KEY] = self.crawl
         return {**self.unknown, **values} if self.unknown else values
 
     @classmethod
@@ -128,11 +130,11 @@ class UrlJob:
         """Parse a job from JSON. Raises InvalidMessage if it is not a job."""
         try:
             fields = dict(wire)
-            hops = _hops(fields)
+            hops = pop_hops(fields)
             names = fields.keys() & _JOB_TYPES.keys()
             values = {name: fields.pop(name) for name in names}
-            if _CRAWL in fields:
-                names, values["crawl"] = {*names, "crawl"}, fields.pop(_CRAWL)
+            if _CRAWL_KEY in fields:
+                names, values["crawl"] = {*names, "crawl"}, fields.pop(_CRAWL_KEY)
             job = cls(**values, hops=hops, unknown=fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
@@ -140,13 +142,15 @@ class UrlJob:
         return job
 
     def _check(self, names: Iterable[str]) -> None:
-        """Check the fields' types. A wrong type would later make the rest of the batch fail too."""
+        """Check types and bounds now. Later, one bad job would make the whole batch fail."""
         for name in names:
-            kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
+            field_type, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
-            is_in_bounds = kinds is str or (isinstance(value, int) and minimum <= value <= maximum)
-            is_valid = is_in_bounds and isinstance(value, kinds)
-            if not (is_valid or (value is None and name in _MAY_BE_NONE)):
+            is_in_bounds = field_type is str or (
+                isinstance(value, int) and minimum <= value <= maximum
+            )
+            is_valid = is_in_bounds and isinstance(value, field_type)
+            if not (is_valid or (value is None and name in _OPTIONAL_FIELDS)):
                 raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
 
 
@@ -172,9 +176,9 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "after_status": (int, 0, 999),
 }
 """Type and bounds of each field. A bool counts as an int."""
-_CRAWL = "c"
+_CRAWL_KEY = "c"
 _CRAWL_TYPE = (int, 0, 1 << 53)
-_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
+_OPTIONAL_FIELDS = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
 _JOB_DEFAULTS = {
     f.name: f.default
     for f in dataclasses.fields(UrlJob)
@@ -197,11 +201,8 @@ class FetchBatch:
 
     @staticmethod
     def entries(wire: Any) -> list[Any]:
-        """
-        Return the jobs as unparsed JSON. Raises InvalidMessage if it is not a batch of this
-        version.
-        """
-        return list(_entries(wire, "urls"))
+        """Return the jobs as unparsed JSON. Raises InvalidMessage if `wire` is not a batch."""
+        return list(_read_entries(wire, "urls"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ class RobotsBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        jobs = tuple(UrlJob.read(job) for job in _entries(wire, "urls"))
+        jobs = tuple(UrlJob.read(job) for job in _read_entries(wire, "urls"))
         origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
         return cls(origins, jobs, bool(wire.get("claimed")), bool(wire.get("refresh")), slots)
 
@@ -256,9 +257,9 @@ class FetchResult:
             "job": self.job.wire(),
             "outcome": fetch.outcome.value,
             "final_url": fetch.final_url,
-            **_sparse(fetch, _RECORD_DEFAULTS),
-            **_sparse(self, _RESULT_DEFAULTS),
-            **_wire_hops(fetch.hops),
+            **_drop_defaults(fetch, _RECORD_DEFAULTS),
+            **_drop_defaults(self, _RESULT_DEFAULTS),
+            **hops_to_wire(fetch.hops),
         }
         return {**fetch.unknown, **values} if fetch.unknown else values
 
@@ -268,17 +269,17 @@ class FetchResult:
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))
-            own_values = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
+            result_values = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
             fetch = FetchRecord(
                 url=job.url,
                 attempts=job.attempt + 1,
                 outcome=OutcomeKind.read(values.pop("outcome")),
-                hops=_hops(values),
+                hops=pop_hops(values),
                 headers=tuple((k, v) for k, v in values.pop("headers", ())),
                 **known_fields(FetchRecord, values),
                 _unknown=unknown_fields(FetchRecord, values),
             )
-            return cls(job=job, fetch=fetch, **own_values)
+            return cls(job=job, fetch=fetch, **result_values)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMessage("fetch result", str(error)) from error
 
@@ -305,7 +306,7 @@ class ResultBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        results = _entries(wire, "results", DICTIONARY_VERSION)
+        results = _read_entries(wire, "results", DICTIONARY_VERSION)
         return cls(tuple(FetchResult.read(result) for result in results))
 
 
@@ -335,7 +336,7 @@ class PageBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        entries = _entries(wire, "urls", DICTIONARY_VERSION)
+        entries = _read_entries(wire, "urls", DICTIONARY_VERSION)
         jobs = tuple(UrlJob.read(job) for job in entries)
         needs_dictionary = wire["v"] == DICTIONARY_VERSION
         return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())), needs_dictionary)
@@ -360,7 +361,7 @@ def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
 
 
 @contextmanager
-def reading(wire: Any, kind: str) -> Iterator[None]:
+def message_errors(wire: Any, kind: str) -> Iterator[None]:
     """Check the version of a message, and raise InvalidMessage if the block fails to read it."""
     check_version(wire, kind)
     try:
@@ -369,12 +370,12 @@ def reading(wire: Any, kind: str) -> Iterator[None]:
         raise InvalidMessage(kind, str(error)) from error
 
 
-def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
+def split_into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
     """Return the jobs in batches of at most `size`, in order."""
     return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
 
 
-def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
+def _read_entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
     check_version(wire, "batch", newest)
     items = wire.get(name)
     if not isinstance(items, list):
@@ -382,23 +383,8 @@ def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
     return items
 
 
-def _sparse(
+def _drop_defaults(
     value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
     values = ((name, getattr(value, name)) for name in defaults)
     return {name: field_value for name, field_value in values if field_value != defaults[name]}
-
-
-def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
-    if not hops:
-        return {}
-    return {
-        "hops": [[hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in hops]
-    }
-
-
-def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
-    return tuple(
-        Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
-        for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())
-    )

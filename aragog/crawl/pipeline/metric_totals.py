@@ -2,8 +2,8 @@
 The measurements of all processes, summed in one Redis hash.
 
 Every few seconds, each process adds its new measurements (`aragog.observability.instruments`). So a
-worker needs no metrics port of its own, and its values remain when it exits. A killed process loses
-the last few seconds.
+worker needs no metrics port, and its values remain when it exits. A killed process loses the last
+few seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import redis
 
 from aragog.observability.instruments import Measurement, read_measurements
 
-SHIP_EVERY_S = 5.0
+SHIP_INTERVAL_S = 5.0
 
 
 class MetricTotals:
@@ -30,14 +30,14 @@ class MetricTotals:
 
     def add(self, amounts: Mapping[Measurement, float]) -> None:
         """
-        Takes one round trip.
+        Add amounts to the sums. Takes one round trip.
 
         Raises:
             redis.RedisError: the server did not respond. Some values may have been added.
         """
         with self._redis.pipeline(transaction=False) as pipe:
-            for cell, amount in amounts.items():
-                pipe.hincrbyfloat(self._key, orjson.dumps(list(cell)).decode(), amount)
+            for measurement, amount in amounts.items():
+                pipe.hincrbyfloat(self._key, orjson.dumps(list(measurement)).decode(), amount)
             pipe.execute()
 
     def read(self) -> dict[Measurement, float]:
@@ -59,15 +59,18 @@ class MetricShipper:
 
     Args:
         add: `MetricTotals.add`. If it fails, the measurements are added the next time.
-        every_s: how often to add, in seconds.
+        interval_s: how often to add, in seconds.
     """
 
     def __init__(
-        self, add: Callable[[Mapping[Measurement, float]], None], *, every_s: float = SHIP_EVERY_S
+        self,
+        add: Callable[[Mapping[Measurement, float]], None],
+        *,
+        interval_s: float = SHIP_INTERVAL_S,
     ) -> None:
         self._add = add
-        self._every_s = every_s
-        self._shipped = read_measurements()
+        self._every_s = interval_s
+        self._shipped_measurements = read_measurements()
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -84,10 +87,14 @@ class MetricShipper:
         """Add the measurements made since the previous call. Ignores Redis errors."""
         with self._lock, contextlib.suppress(redis.RedisError):
             measurements = read_measurements()
-            increments = {c: n - self._shipped.get(c, 0) for c, n in measurements.items()}
-            if changed := {cell: amount for cell, amount in increments.items() if amount}:
+            increments = {
+                c: n - self._shipped_measurements.get(c, 0) for c, n in measurements.items()
+            }
+            if changed := {
+                measurement: amount for measurement, amount in increments.items() if amount
+            }:
                 self._add(changed)
-                self._shipped = measurements
+                self._shipped_measurements = measurements
 
     def close(self) -> None:
         self._stop.set()

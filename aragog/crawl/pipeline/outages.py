@@ -1,10 +1,9 @@
 """
 Reports outages of our own infrastructure.
 
-If a component (`PARTS`) does not respond, tasks are retried silently. Each process logs one line at
-WARNING when a component stops responding and one when it responds again, and records both for the
-metrics (`aragog_part_outage`, `aragog_part_failures_total`). An outage of Redis appears only in the
-log.
+If a component does not respond, tasks are retried silently. Each process logs one line at WARNING
+when a component stops responding and one when it responds again, and records both for the metrics
+(`aragog_part_outage`, `aragog_part_failures_total`). An outage of Redis appears only in the log.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 
-PARTS: dict[type[Exception], str] = {
+COMPONENTS: dict[type[Exception], str] = {
     StoreUnavailable: "store",
     ContentUnavailable: "content",
     LimiterUnavailable: "limiter",
@@ -51,7 +50,14 @@ def failing_component(error: Exception) -> str | None:
     """Return the component that did not respond; None for a damaged file (logged elsewhere)."""
     if isinstance(error, StoreDamaged):
         return None
-    return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
+    return next(
+        (
+            component
+            for error_class, component in COMPONENTS.items()
+            if isinstance(error, error_class)
+        ),
+        "other",
+    )
 
 
 class OutageBoard:
@@ -61,12 +67,14 @@ class OutageBoard:
         self._redis = client
         self._key = f"{prefix}outages"
 
-    def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
+    def record(self, component: str, now_ms: int, *, failures: int, has_recovered: bool) -> None:
         """Record a component's failures or recovery. Does nothing if Redis does not respond."""
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             if failures:
-                pipe.hincrby(self._key, f"{part}:failures", failures)
-            pipe.hset(self._key, f"{part}:{'over' if over else 'failed'}_ms", str(now_ms))
+                pipe.hincrby(self._key, f"{component}:failures", failures)
+            pipe.hset(
+                self._key, f"{component}:{'over' if has_recovered else 'failed'}_ms", str(now_ms)
+            )
             pipe.execute()
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
@@ -79,11 +87,11 @@ class OutageBoard:
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         reported = {name.decode(): int(value) for name, value in cells.items()}
         states = {}
-        for part in PARTS.values():
-            failed_ms = reported.get(f"{part}:failed_ms", 0)
-            over_ms = reported.get(f"{part}:over_ms", 0)
-            out = failed_ms > max(over_ms, now_ms - STALE_S * 1000)
-            states[part] = (out, reported.get(f"{part}:failures", 0))
+        for component in COMPONENTS.values():
+            failed_ms = reported.get(f"{component}:failed_ms", 0)
+            over_ms = reported.get(f"{component}:over_ms", 0)
+            is_failing = failed_ms > max(over_ms, now_ms - STALE_S * 1000)
+            states[component] = (is_failing, reported.get(f"{component}:failures", 0))
         return states
 
 
@@ -103,20 +111,20 @@ class Outages:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._open: dict[str, _Outage] = {}
+        self._ongoing: dict[str, _Outage] = {}
         self.board: OutageBoard | None = None
 
     def record_failure(self, task: str, error: Exception) -> None:
         """Record that a run of `task` failed because a component did not respond."""
-        part = failing_component(error)
-        if part is None:
+        component = failing_component(error)
+        if component is None:
             return
         now_s = self._clock.monotonic_s()
         with self._lock:
-            outage = self._open.get(part)
+            outage = self._ongoing.get(component)
             is_new = outage is None
             if outage is None:
-                outage = self._open[part] = _Outage(now_s, now_s, now_s - REPORT_EVERY_S)
+                outage = self._ongoing[component] = _Outage(now_s, now_s, now_s - REPORT_EVERY_S)
             outage.failed_s = now_s
             outage.failures += 1
             outage.unreported += 1
@@ -125,34 +133,36 @@ class Outages:
             if reported:
                 outage.reported_s, outage.unreported = now_s, 0
         if is_new:
-            log.warning("%s does not respond: %s; tasks wait and are retried", part, error)
+            log.warning("%s does not respond: %s; tasks wait and are retried", component, error)
         if reported:
-            self._note(part, failures=reported, over=False)
+            self._record_on_board(component, failures=reported, has_recovered=False)
 
     def record_success(self, task: str) -> None:
         """Record that `task` succeeded, so components that made it fail may work again."""
-        if not self._open:
+        if not self._ongoing:
             return
         now_s = self._clock.monotonic_s()
         with self._lock:
             recovered = {
-                part: outage
-                for part, outage in self._open.items()
+                component: outage
+                for component, outage in self._ongoing.items()
                 if task in outage.tasks and now_s >= outage.failed_s + QUIET_S
             }
-            for part in recovered:
-                del self._open[part]
-        for part, outage in recovered.items():
+            for component in recovered:
+                del self._ongoing[component]
+        for component, outage in recovered.items():
             log.warning(
                 "%s responds again: %d task runs failed in %.0f s",
-                part, outage.failures, now_s - outage.started_at_s,
+                component, outage.failures, now_s - outage.started_at_s,
             )  # fmt: skip
-            self._note(part, failures=outage.unreported, over=True)
+            self._record_on_board(component, failures=outage.unreported, has_recovered=True)
 
-    def _note(self, part: str, *, failures: int, over: bool) -> None:
+    def _record_on_board(self, component: str, *, failures: int, has_recovered: bool) -> None:
         board = self.board
         if board is not None:
-            board.note(part, self._clock.now_ms(), failures=failures, over=over)
+            board.record(
+                component, self._clock.now_ms(), failures=failures, has_recovered=has_recovered
+            )
 
 
 OUTAGES = Outages()

@@ -25,7 +25,7 @@ TTL_S = 86_400
 REFUSALS = 10
 """After this many consecutive refusals, a domain counts as refusing us."""
 REFUSING_TTL_S = 30 * 86_400
-MAX_REFUSING = 10_000
+MAX_REFUSING_DOMAINS = 10_000
 # One byte per outcome. Never change these bytes, because they are stored.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
@@ -48,8 +48,10 @@ _RATE_LIMITED = b"9"
 """A Busy outcome with status 429 is directed at us, whereas 503 only describes the server."""
 _REFUSAL_CODES = b"12359"
 _UNANSWERED_CODES = b"RrbBU"
-_KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_RATE_LIMITED[0]: OutcomeKind.BUSY}
-_HEAD = struct.Struct("<dddI")
+_KINDS_BY_CODE = {code[0]: kind for kind, code in _CODES.items()} | {
+    _RATE_LIMITED[0]: OutcomeKind.BUSY
+}
+_HEADER = struct.Struct("<dddI")
 
 
 class DomainOutcome(NamedTuple):
@@ -97,7 +99,7 @@ class OutcomeLog:
         self._refusing = f"{prefix}refusing"
 
     def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
-        """Takes one round trip. Never raises."""
+        """Add outcomes by the domain's rate-limiter key. Takes one round trip. Never raises."""
         if not outcomes:
             return
         codes = [
@@ -113,7 +115,7 @@ class OutcomeLog:
                 kept_s=TTL_S,
                 refusals=REFUSALS,
                 refusing_kept_s=REFUSING_TTL_S,
-                max_refusing=MAX_REFUSING,
+                max_refusing=MAX_REFUSING_DOMAINS,
                 prefix_bytes=len(self._prefix.encode()),
                 refusal_codes=_REFUSAL_CODES,
                 unanswered_codes=_UNANSWERED_CODES,
@@ -135,14 +137,14 @@ class OutcomeLog:
         return [key.decode() for key in keys]
 
     def count_refusing(self) -> int:
-        """Return how many domains refuse us, at most `MAX_REFUSING`."""
+        """Return how many domains refuse us, at most `MAX_REFUSING_DOMAINS`."""
         with redis_errors("domains that refuse us"):
             count: Any = self._redis.zcard(self._refusing)
         return int(count)
 
 
 def _unpack(value: bytes) -> LastOutcomes:
-    at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
+    at_ms, since_ms, last_ms, refusals = _HEADER.unpack_from(value)
     # A newer version may record outcomes that this version does not know.
-    kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)
+    kinds = tuple(_KINDS_BY_CODE[code] for code in value[_HEADER.size :] if code in _KINDS_BY_CODE)
     return LastOutcomes(int(at_ms), kinds, int(since_ms), int(last_ms), refusals)

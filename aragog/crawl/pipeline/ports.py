@@ -81,20 +81,20 @@ class Walks(Protocol):
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """Return the files that were not recorded yet, without duplicates, in order."""
 
-    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+    def record_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         """Record files that were enqueued."""
 
-    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+    def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """Record that a file was read. Returns the walk's size before the file's URLs are added."""
 
 
 class Marks(Protocol):
     """Marks of runs (`aragog.crawl.stages.page_limits.RunMarks`)."""
 
-    def begin(self, tokens: Sequence[str]) -> int:
+    def start_run(self, tokens: Sequence[str]) -> int:
         """Mark a run of the batch. Returns the number of earlier runs that never ended."""
 
-    def end(self, tokens: Sequence[str]) -> None:
+    def end_run(self, tokens: Sequence[str]) -> None:
         """Remove the mark of a finished run."""
 
 

@@ -28,9 +28,9 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
     jobs: list[UrlJob] = []
     problems: list[str] = []
-    for entry in _entries(message):
+    for entry in _read_entries(message):
         try:
-            jobs.append(_job(entry))
+            jobs.append(_read_job(entry))
         except (InvalidMessage, InvalidUrl) as error:
             problems.append(str(error))
     if problems and not jobs:
@@ -61,7 +61,7 @@ def urls_in(message: Any) -> list[str]:
     """Return the URLs in a message of any stage, normalized as in the in-flight set."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
-        entries = [*_list(message, "urls"), *_list(message, "results")]
+        entries = [*_get_list(message, "urls"), *_get_list(message, "results")]
     result = []
     for entry in entries:
         job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
@@ -72,12 +72,12 @@ def urls_in(message: Any) -> list[str]:
     return result
 
 
-def _list(message: Mapping[str, Any], name: str) -> list[Any]:
+def _get_list(message: Mapping[str, Any], name: str) -> list[Any]:
     items = message.get(name)
     return items if isinstance(items, list) else []
 
 
-def _entries(message: Any) -> list[Any]:
+def _read_entries(message: Any) -> list[Any]:
     if isinstance(message, str):
         return [message]
     if isinstance(message, list | tuple):
@@ -85,7 +85,7 @@ def _entries(message: Any) -> list[Any]:
     return FetchBatch.entries(message)
 
 
-def _job(entry: Any) -> UrlJob:
+def _read_job(entry: Any) -> UrlJob:
     job = UrlJob(url=entry) if isinstance(entry, str) else UrlJob.read(entry)
     url = normalize(job.url)
     target = None if job.target is None else normalize(job.target)

@@ -64,11 +64,11 @@ class Destination(Enum):
 
 
 FETCH_BY_MODULE = "aragog.tasks.fetch"
-"""Celery users' name for `Destination.FETCH`. Only other programs send it."""
+"""The name by which other programs can call the task of `Destination.FETCH`."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTask:
+class UserTask:
     """A user's Celery task, in the queue of the user's own workers."""
 
     task: str
@@ -99,7 +99,7 @@ class Message(Protocol):
 class OutgoingMessage:
     """A message to send."""
 
-    destination: Destination | OwnTask
+    destination: Destination | UserTask
     message: Message
     delay_ms: int | None = None
     """The delay before a worker gets the message; None for no delay. Not a time, because clocks
@@ -114,7 +114,7 @@ class OutgoingMessage:
     """True for work in progress: the message is accepted even if the server's memory is full."""
 
 
-def most_urgent(jobs: Iterable[UrlJob]) -> int:
+def most_urgent_priority(jobs: Iterable[UrlJob]) -> int:
     """Return the priority of the message's most urgent job."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
@@ -160,7 +160,7 @@ class CelerySender:
         self._app.send_task(
             outgoing.destination.task,
             args=(wire,),
-            # Celery's own method takes 10 us per URL. Collected URLs end up in other messages.
+            # Celery's default takes 10 us per URL. Collected URLs end up in other messages.
             argsrepr="(collected urls)" if outgoing.collect else f"({describe(wire)})",
             queue=str(outgoing.destination.queue),
             countdown=None if outgoing.delay_ms is None else outgoing.delay_ms / 1000,
@@ -189,7 +189,8 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only used for these messages. Other tasks may contain dates and UUIDs, which kombu marks.
+# Only used for these messages. Other tasks may contain dates and UUIDs, which kombu encodes in its
+# own way.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
@@ -209,13 +210,13 @@ def describe(wire: Mapping[str, Any]) -> str:
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
-            first = [_url(item) for item in items[:MAX_SHOWN_URLS]]
-            ellipsis = ["…"] if len(items) > len(first) else []
-            return f"{len(items)} {name}: {', '.join(first + ellipsis)}"[:MAX_SHOWN_CHARS]
+            urls = [_get_url(item) for item in items[:MAX_SHOWN_URLS]]
+            ellipsis = ["…"] if len(items) > len(urls) else []
+            return f"{len(items)} {name}: {', '.join(urls + ellipsis)}"[:MAX_SHOWN_CHARS]
     return str(wire)[:MAX_SHOWN_CHARS]
 
 
-def _url(item: Any) -> str:
+def _get_url(item: Any) -> str:
     job = item.get("job", item) if isinstance(item, Mapping) else {"url": item}
     return str(job["url"])
 

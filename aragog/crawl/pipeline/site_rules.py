@@ -31,22 +31,24 @@ def install_site_rules(settings: Settings) -> None:
         raise ConfigError(*error.problems) from error
 
 
-def other_spelling(given: str, normalized: str, base: str | None = None) -> str | None:
+def original_form_for_robots(
+    original_url: str, normalized: str, base: str | None = None
+) -> str | None:
     """
-    Return `given` as an absolute URL if robots.txt might decide differently about it than
+    Return `original_url` as an absolute URL if robots.txt might decide differently about it than
     `normalized`.
 
     Returns None if the two differ only in escapes, because robots rules are compared without them.
     Normalization may also sort the query, or remove tracking parameters or a session ID.
 
     Args:
-        given: the original form, from a producer or a Location header.
+        original_url: the original form, from a producer or a Location header.
         normalized: its normalized form.
-        base: the URL that `given` is relative to.
+        base: the URL that `original_url` is relative to.
     """
-    if given == normalized:
+    if original_url == normalized:
         return None
-    absolute = resolve(given, base).partition("#")[0]
+    absolute = resolve(original_url, base).partition("#")[0]
     if comparable_url(absolute) == comparable_url(normalized):
         return None
     return absolute

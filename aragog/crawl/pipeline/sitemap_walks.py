@@ -22,7 +22,7 @@ from urlspelling.domain import registered_domain
 
 TTL_S = 7 * 86_400
 """How long a walk is kept after its last file."""
-WHERE = "redis, sitemap walks"
+ERROR_SOURCE = "redis, sitemap walks"
 _URLS = b"urls"
 _ENQUEUED, _READ = b"0", b"1"
 
@@ -52,11 +52,11 @@ class SitemapWalks:
         self._redis = client
         self._prefix = f"{prefix}walk:"
 
-    def begin(self, request_id: str, urls: Iterable[str]) -> None:
+    def forget_earlier(self, request_id: str, urls: Iterable[str]) -> None:
         """Forget earlier walks with the same request ID through these sitemaps' sites."""
         keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
         if keys:
-            with redis_errors(WHERE):
+            with redis_errors(ERROR_SOURCE):
                 self._redis.delete(*keys)
 
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
@@ -64,30 +64,30 @@ class SitemapWalks:
         distinct = list(dict.fromkeys(files))
         if not distinct:
             return []
-        with redis_errors(WHERE):
+        with redis_errors(ERROR_SOURCE):
             states: Any = self._redis.hmget(self._key(walk), [url_key(url) for url in distinct])
         return [url for url, state in zip(distinct, states, strict=True) if state is None]
 
-    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+    def record_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         if not files:
             return
         key = self._key(walk)
-        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+        with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
             for url in files:
                 pipe.hsetnx(key, url_key(url), _ENQUEUED)
             pipe.expire(key, TTL_S)
             pipe.execute()
 
-    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+    def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """
         Record that a file was read, under all its URLs, and how many URLs it lists.
 
         Returns:
             The walk's size, not counting this file's URLs.
         """
-        key, first = self._key(walk), url_key(files[0])
-        with redis_errors(WHERE), self._redis.pipeline() as pipe:
-            pipe.hget(key, first)
+        key, first_file_key = self._key(walk), url_key(files[0])
+        with redis_errors(ERROR_SOURCE), self._redis.pipeline() as pipe:
+            pipe.hget(key, first_file_key)
             for url in files:
                 pipe.hset(key, url_key(url), _READ)
             pipe.hget(key, _URLS)
@@ -96,8 +96,8 @@ class SitemapWalks:
             state, *_, urls_before, fields, _ = pipe.execute()
             if state != _READ:
                 self._redis.hincrby(key, _URLS, urls)
-        others = int(urls_before or 0) - (urls if state == _READ else 0)
-        return WalkSize(fields - (urls_before is not None), max(0, others))
+        other_urls = int(urls_before or 0) - (urls if state == _READ else 0)
+        return WalkSize(fields - (urls_before is not None), max(0, other_urls))
 
     def _key(self, walk: Walk) -> str:
         return f"{self._prefix}{walk.request_id}:{walk.domain}"

@@ -26,7 +26,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# A body's memory besides its own bytes: its part of a message, index entry and key.
+# Memory that a body takes in addition to its bytes: its part of a message, index entry and key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
@@ -56,7 +56,7 @@ class SpoolBounds:
         return self.high_bytes - self.max_bytes // 32
 
     @property
-    def claimed_bytes(self) -> int:
+    def max_claimed_bytes(self) -> int:
         """
         Claimed batches may fill the spool up to this level.
 
@@ -66,7 +66,7 @@ class SpoolBounds:
         return self.max_bytes // 2
 
     @property
-    def fetch_bytes(self) -> int:
+    def max_fetch_bytes(self) -> int:
         """Urgent fetches may fill the spool up to this level. Later stages get the rest."""
         return self.max_bytes * 3 // 4
 
@@ -94,7 +94,7 @@ BOUNDS_TTL_S = 60.0
 INITIAL_MEAN_BYTES = 16_384.0
 # A token consists of a random part for the batch, the body's index in the batch, and the bytes that
 # the body counts for.
-BATCH_BYTES, BATCH_CHARS = 12, 16
+BATCH_ID_BYTES, BATCH_ID_CHARS = 12, 16
 RESERVATION_MARK = "r"
 
 
@@ -137,14 +137,14 @@ class Spool:
         """
         Reserve space for `count` bodies of the recent mean size. Returns None if the spool is full.
 
-        Without `urgent`, the bodies may exceed `claimed_bytes` by one body. The reservation counts
-        as used until it is passed to `offer_many` or `free`.
+        Without `urgent`, the bodies may exceed `max_claimed_bytes` by one body. The reservation
+        counts as used until it is passed to `offer_many` or `free`.
         """
         size = int(self._mean_bytes)
 
         def limit(bounds: SpoolBounds) -> int:
-            max_bytes = bounds.fetch_bytes
-            return max_bytes if urgent else min(max_bytes, bounds.claimed_bytes + size)
+            max_bytes = bounds.max_fetch_bytes
+            return max_bytes if urgent else min(max_bytes, bounds.max_claimed_bytes + size)
 
         tokens = self._put_up_to_limit([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
@@ -159,7 +159,7 @@ class Spool:
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
         tokens = self._put_up_to_limit(
-            blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation
+            blobs, lambda bounds: bounds.max_fetch_bytes, reservation=reservation
         )
         return None if blobs and not tokens else tokens
 
@@ -175,7 +175,7 @@ class Spool:
             return []
         sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
         # A reservation and its bodies are on the same server.
-        batch = _batch_part(reservation) or secrets.token_urlsafe(BATCH_BYTES)
+        batch = _batch_id(reservation) or secrets.token_urlsafe(BATCH_ID_BYTES)
         client = self._nodes.client(batch)
         marks = [RESERVATION_MARK if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
         tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
@@ -203,9 +203,7 @@ class Spool:
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
         """Return the blobs in order, None for freed ones. Reading resets a blob's idle time."""
         result: list[bytes | None] = [None] * len(tokens)
-        tokens_by_batch = (
-            (_batch_part(token), (index, token)) for index, token in enumerate(tokens)
-        )
+        tokens_by_batch = ((_batch_id(token), (index, token)) for index, token in enumerate(tokens))
         with _translate_errors():
             for client, pairs in self._nodes.group(tokens_by_batch):
                 server_tokens = [token for _, token in pairs]
@@ -228,7 +226,7 @@ class Spool:
 
         With several servers, it is closed or full if any of them is.
         """
-        states = [self._state(client) for client in self._nodes.clients]
+        states = [self._read_state(client) for client in self._nodes.clients]
         return SpoolState(
             sum(state.used_bytes for state in states),
             any(state.closed for state in states),
@@ -236,22 +234,22 @@ class Spool:
             max(state.share for state in states),
         )
 
-    def _state(self, client: redis.Redis) -> SpoolState:
+    def _read_state(self, client: redis.Redis) -> SpoolState:
         bounds = self._server_bounds(client)
         with _translate_errors():
-            used, closed = _script("state").run(
+            used_bytes, closed = _script("state").run(
                 client,
                 spool=self._spool_key,
                 high_bytes=bounds.high_bytes,
                 low_bytes=bounds.low_bytes,
             )
-        share = used / bounds.high_bytes
-        return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
+        share = used_bytes / bounds.high_bytes
+        return SpoolState(used_bytes, bool(closed), used_bytes >= bounds.max_fetch_bytes, share)
 
-    def idle_tokens(self, for_s: float, limit: int) -> list[str]:
+    def idle_tokens(self, min_idle_s: float, limit: int) -> list[str]:
         """
-        Return up to `limit` tokens not written or read for `for_s` seconds, each server's oldest
-        first.
+        Return up to `limit` tokens not written or read for `min_idle_s` seconds, each server's
+        oldest first.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -259,7 +257,7 @@ class Spool:
                 result += _script("idle").run(
                     client,
                     index=self._index_key,
-                    idle_ms=int(for_s * 1000),
+                    idle_ms=int(min_idle_s * 1000),
                     limit=limit - len(result),
                 )
                 if len(result) >= limit:
@@ -273,9 +271,9 @@ class Spool:
                     client, spool=self._spool_key, index=self._index_key, tokens=server_tokens
                 )
 
-    def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Delete the tokens that were not written or read for `for_s` s. Returns how many."""
-        return self._delete(tokens, int(for_s * 1000))
+    def free_idle(self, tokens: Sequence[str], min_idle_s: float) -> int:
+        """Delete the tokens that were not written or read for `min_idle_s` s. Returns how many."""
+        return self._delete(tokens, int(min_idle_s * 1000))
 
     def _delete(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
@@ -327,15 +325,15 @@ class Spool:
         return cached[1]
 
     def _group_by_server(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
-        return self._nodes.group((_batch_part(token), token) for token in tokens)
+        return self._nodes.group((_batch_id(token), token) for token in tokens)
 
     def _body_keys(self, tokens: Sequence[str]) -> list[str]:
         return [self._prefix + token for token in tokens]
 
 
-def _batch_part(token: str) -> str:
+def _batch_id(token: str) -> str:
     """Return the part of a token that selects its server; bodies stored together share it."""
-    return token[:BATCH_CHARS]
+    return token[:BATCH_ID_CHARS]
 
 
 def _script(verb: str) -> LuaScript:

@@ -20,8 +20,8 @@ from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState
 
 # A body is written before its message is sent, and each stage reads its bodies first.
-IDLE_S = 300.0
-STEP = 1000
+MIN_IDLE_S = 300.0
+MAX_TOKENS_PER_STEP = 1000
 # In this order, a message that changes its state is seen at least once.
 _QUEUES_AND_STATES = tuple(
     (destination.queue, state)
@@ -51,12 +51,12 @@ class WaitingJobs:
                 return None
             count = status.sizes.pending if state is JobState.PENDING else status.sizes.running
             # Ask for more messages than were counted: some may arrive in the meantime.
-            for job in self._admin.jobs(queue, state, limit=count + STEP):
-                result.update(tokens_of(job))
+            for job in self._admin.jobs(queue, state, limit=count + MAX_TOKENS_PER_STEP):
+                result.update(tokens_in_job(job))
         return result
 
 
-def tokens_of(job: JobInfo) -> Iterator[str]:
+def tokens_in_job(job: JobInfo) -> Iterator[str]:
     """Yield the tokens in a job's message, or none for other programs' messages."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
@@ -77,26 +77,26 @@ def tokens_in(message: Any) -> Iterator[str]:
     yield from (token for token in tokens if token)
 
 
-def sweep(spool: Spool, waiting: TokenSource | None, *, idle_s: float) -> int:
+def sweep(spool: Spool, messages: TokenSource | None, *, idle_s: float) -> int:
     """
     Free idle bodies without a message. Returns how many.
 
     Args:
         spool: the spool to sweep.
-        waiting: the messages on the broker, or None if the broker cannot list them.
+        messages: the messages on the broker, or None if the broker cannot list them.
         idle_s: `pipeline.spool_ttl_s`.
 
     Raises:
         TransientError: Redis or the broker did not respond.
     """
-    idle_s = idle_s if waiting is None else min(idle_s, IDLE_S)
+    idle_s = idle_s if messages is None else min(idle_s, MIN_IDLE_S)
     if not spool.idle_tokens(idle_s, 1):
         return 0
-    referenced = set[str]() if waiting is None else waiting.tokens()
+    referenced = set[str]() if messages is None else messages.tokens()
     if referenced is None:
         return 0
     freed = 0
-    while tokens := spool.idle_tokens(idle_s, STEP):
+    while tokens := spool.idle_tokens(idle_s, MAX_TOKENS_PER_STEP):
         spool.touch([token for token in tokens if token in referenced])
         freed += spool.free_idle([token for token in tokens if token not in referenced], idle_s)
     return freed

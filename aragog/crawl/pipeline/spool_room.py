@@ -29,7 +29,7 @@ ALL_PRIORITIES, NO_PRIORITY = 9, -1
 MAX_MEMORY_SHARE = 0.95
 # How long a task waits for space, and how often it checks.
 MAX_WAIT_S = 20.0
-CHECK_EVERY_S = 0.5
+CHECK_INTERVAL_S = 0.5
 # How long a worker uses the state that it has read.
 CACHE_TTL_S = 0.1
 # Above this fraction of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
@@ -60,13 +60,13 @@ def claim_limit(
         nonlocal cached
         now_s = stopwatch.monotonic_s()
         if cached is None or now_s - cached[0] > CACHE_TTL_S:
-            cached = now_s, _limit(spool, memory)
+            cached = now_s, _compute_limit(spool, memory)
         return cached[1]
 
     return limit
 
 
-def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowance:
+def _compute_limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowance:
     try:
         state = spool.state()
         share = memory.usage().share if memory else 0.0
@@ -109,7 +109,7 @@ class SpoolSpace:
         """Wait until a fetch of this priority may start. Returns False after `MAX_WAIT_S`."""
         if self.gated:
             return True
-        return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
+        return bool(self._wait_for(lambda: priority <= _compute_limit(self.spool).lowest or None))
 
     @contextmanager
     def reservation(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
@@ -147,9 +147,9 @@ class SpoolSpace:
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
         """
-        tokens_together = self.spool.offer_many(blobs, reservation)
-        if tokens_together is not None:
-            return list(tokens_together)
+        all_tokens = self.spool.offer_many(blobs, reservation)
+        if all_tokens is not None:
+            return list(all_tokens)
         # The bodies are larger than the reservation, which assumes the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
@@ -164,7 +164,7 @@ class SpoolSpace:
 
     def _wait_for(self, attempt: Callable[[], T | None]) -> T | None:
         """Return the first result that is not None, or None after `MAX_WAIT_S`."""
-        until_s = self.clock.monotonic_s() + MAX_WAIT_S
-        while (result := attempt()) is None and self.clock.monotonic_s() < until_s:
-            self.clock.sleep_s(CHECK_EVERY_S)
+        deadline_s = self.clock.monotonic_s() + MAX_WAIT_S
+        while (result := attempt()) is None and self.clock.monotonic_s() < deadline_s:
+            self.clock.sleep_s(CHECK_INTERVAL_S)
         return result

@@ -40,7 +40,7 @@ class StoreClaim:
     def owner(self) -> StoreIdentity | None:
         """Return the store that this Redis belongs to, or None."""
         with redis_errors("store id"):
-            return _read(self._redis.get(self._key))  # type: ignore[arg-type]
+            return _parse_identity(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
         """Return the store that this Redis belongs to. An unclaimed Redis is assigned to `mine`."""
@@ -54,7 +54,7 @@ class StoreClaim:
             self._redis.set(self._key, orjson.dumps(asdict(mine)))
 
 
-def _read(value: bytes | None) -> StoreIdentity | None:
+def _parse_identity(value: bytes | None) -> StoreIdentity | None:
     try:
         return (
             None

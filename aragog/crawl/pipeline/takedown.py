@@ -60,7 +60,7 @@ class SiteBlocks:
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()
-            names = {name: _entries_of_host(name) for name in map(host, urls)}
+            names = {name: _host_entries(name) for name in map(host, urls)}
             entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
             replies = self._redis.smismember(self._key, entries)
             blocked_entries = {
@@ -72,9 +72,9 @@ class SiteBlocks:
             if f"{URL}:{url}" in blocked_entries or blocked_entries & names[host(url)]
         }
 
-    def replace(self, entries_of_store: Iterable[tuple[str, str]]) -> None:
+    def replace(self, store_entries: Iterable[tuple[str, str]]) -> None:
         """Replace the copy with (kind, name) pairs from the store (`Takedowns.listed`)."""
-        entries = [f"{kind}:{name}" for kind, name in entries_of_store]
+        entries = [f"{kind}:{name}" for kind, name in store_entries]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)
             if entries:
@@ -82,14 +82,14 @@ class SiteBlocks:
             pipe.execute()
 
 
-def _entries_of_host(name: str) -> set[str]:
+def _host_entries(name: str) -> set[str]:
     return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in and_parents(name))}
 
 
-Refused = Callable[[Iterable[str]], set[str]]
-"""Returns which of these normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
+FindRefused = Callable[[Iterable[str]], set[str]]
+"""Returns those of the normalized URLs that were taken down (`UrlStore.takedowns.refused`)."""
 
-PAGE = 200
+PAGE_SIZE = 200
 MAX_PASSES = 3
 """A listing can miss messages that move in the meantime, so queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
@@ -101,12 +101,12 @@ _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
     Destination.STORE,
 )  # fmt: skip
-_ENTRIES = ("urls", "results", "changes", "origins")
+_ENTRY_LISTS = ("urls", "results", "changes", "origins")
 """The lists in all stages' messages. A list's entries are independent of each other."""
 
 
 @dataclass(slots=True)
-class Purged:
+class PurgeCounts:
     """Counts of removed entries."""
 
     messages: int = 0
@@ -121,7 +121,7 @@ class Purged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Json:
+class _JsonMessage:
     value: Any
 
     def wire(self) -> Any:
@@ -134,7 +134,7 @@ class Purge:
     Purges one Redis and one broker.
 
     Args:
-        refused: checks many URLs at once.
+        refused: returns which URLs were taken down, for many URLs at once.
         robots: the cache of robots.txt rules.
         in_flight: URLs in deleted messages are removed from it, so they can be enqueued again
             later.
@@ -144,7 +144,7 @@ class Purge:
             many.
     """
 
-    refused: Refused
+    refused: FindRefused
     robots: RobotsCache
     spool: Spool
     in_flight: InFlight
@@ -152,16 +152,16 @@ class Purge:
     sender: Sender
     drop_dead_letters: Callable[[Callable[[Any], bool]], int] = lambda _: 0
 
-    def run(self) -> Purged:
+    def run(self) -> PurgeCounts:
         """
         Purge everything. Walks all keys of Redis, and all PENDING and FAILED messages.
 
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
-        purged = Purged(origins=self.robots.forget(self.refused))
+        purged = PurgeCounts(origins=self.robots.forget(self.refused))
         purged.messages += self.drop_dead_letters(
-            lambda message: bool(self.refused(set(_urls(message))))
+            lambda message: bool(self.refused(set(_urls_in(message))))
         )
         for _ in range(MAX_PASSES):
             before = purged.messages + purged.deliveries
@@ -172,9 +172,9 @@ class Purge:
                 break
         return purged
 
-    def _purge_queue(self, queue: str, state: JobState, purged: Purged) -> None:
+    def _purge_queue(self, queue: str, state: JobState, purged: PurgeCounts) -> None:
         for shard, job, message in list(self._messages_with_refused(queue, state)):
-            refused = self.refused(set(_urls(message)))
+            refused = self.refused(set(_urls_in(message)))
             remainder = _drop_refused(message, refused)
             if remainder == message:
                 continue
@@ -200,17 +200,17 @@ class Purge:
     ) -> Iterator[tuple[Shard, JobInfo, Any]]:
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
-            while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
+            while jobs := shard.jobs(queue, state, limit=PAGE_SIZE, offset=offset):
                 offset += len(jobs)
-                readable = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
-                urls = [set(_urls(message)) for _, message in readable]
+                readable = [(job, _read_message(job)) for job in jobs if job.name in _DESTINATIONS]
+                urls = [set(_urls_in(message)) for _, message in readable]
                 refused = self.refused(set().union(*urls))
                 for (job, message), job_urls in zip(readable, urls, strict=True):
                     if not refused.isdisjoint(job_urls):
                         yield shard, job, message
 
 
-def _message(job: JobInfo) -> Any:
+def _read_message(job: JobInfo) -> Any:
     try:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
@@ -220,14 +220,14 @@ def _message(job: JobInfo) -> Any:
 def _drop_refused(message: Any, refused: set[str]) -> Any:
     """Return the message without entries that contain a refused URL; None if no entry is left."""
 
-    def without_refused(entries: list[Any]) -> list[Any]:
-        return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
+    def keep_others(entries: list[Any]) -> list[Any]:
+        return [entry for entry in entries if refused.isdisjoint(_urls_in(entry))]
 
     if isinstance(message, list):
-        return without_refused(message) or None
+        return keep_others(message) or None
     if not isinstance(message, Mapping):
-        return message if refused.isdisjoint(_urls(message)) else None
-    lists = {n: without_refused(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
+        return message if refused.isdisjoint(_urls_in(message)) else None
+    lists = {n: keep_others(message[n]) for n in _ENTRY_LISTS if isinstance(message.get(n), list)}
     remainder = {**message, **lists}
     if isinstance(message.get("slots"), Mapping):
         origins = set(lists.get("origins", ()))
@@ -245,8 +245,8 @@ def _needs_refetch(job: JobInfo) -> bool:
     only fail again.
     """
     destination = _DESTINATIONS[job.name]
-    failed = job.state is JobState.FAILED and destination in _STAGES
-    return failed or destination is Destination.STORE
+    is_failed = job.state is JobState.FAILED and destination in _STAGES
+    return is_failed or destination is Destination.STORE
 
 
 def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
@@ -254,7 +254,9 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
         return None
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
     if not _needs_refetch(job):
-        return OutgoingMessage(_DESTINATIONS[job.name], _Json(remainder), wait_ms, job.priority)
+        return OutgoingMessage(
+            _DESTINATIONS[job.name], _JsonMessage(remainder), wait_ms, job.priority
+        )
     jobs = tuple(replace(job, attempt=0) for job in _readable_jobs(remainder))
     return (
         OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
@@ -267,7 +269,7 @@ def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage
     jobs = [
         job
         for job in _readable_jobs(message)
-        if job.then and not refused.isdisjoint(_urls(job.wire()))
+        if job.then and not refused.isdisjoint(_urls_in(job.wire()))
     ]
     return finished_messages(jobs, takedown_results(job.url for job in jobs))
 
@@ -287,7 +289,7 @@ def _readable_jobs(message: Any) -> list[UrlJob]:
     return result
 
 
-def _urls(value: Any) -> Iterator[str]:
+def _urls_in(value: Any) -> Iterator[str]:
     """Yield every URL in a JSON value, normalized, even those in redirects and headers."""
     if isinstance(value, str):
         if "://" in value:
@@ -295,7 +297,7 @@ def _urls(value: Any) -> Iterator[str]:
                 yield normalize(value)
     elif isinstance(value, Mapping):
         for member in value.values():
-            yield from _urls(member)
+            yield from _urls_in(member)
     elif isinstance(value, list | tuple):
         for member in value:
-            yield from _urls(member)
+            yield from _urls_in(member)

@@ -76,13 +76,13 @@ class TokenState:
         if self.is_out_of_bytes:
             return 0, 0
         return (
-            _bound(quota.urls_a_day, self.urls, use.urls),
-            _bound(quota.waiting_urls, self.waiting, use.waiting),
+            _crawl_limit(quota.urls_a_day, self.urls, use.urls),
+            _crawl_limit(quota.waiting_urls, self.waiting, use.waiting),
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
         """Return the error for `count` refused URLs. Names the limit closest to being used up."""
-        name, limit, used = self._tightest()
+        name, limit, used = self._tightest_limit()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
         until_day_s = (DAY_MS - self.now_ms % DAY_MS) / 1000
@@ -95,7 +95,7 @@ class TokenState:
             retry_after_s=WAITING_RETRY_S if is_waiting else until_day_s,
         )
 
-    def _tightest(self) -> tuple[str, int, int]:
+    def _tightest_limit(self) -> tuple[str, int, int]:
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
@@ -106,8 +106,8 @@ class TokenState:
         return min(limited, key=lambda limit: limit[1] - limit[2])
 
 
-def _bound(limit: int | None, used: int, own_use: int) -> int:
-    return -1 if limit is None else max(0, limit - (used - own_use))
+def _crawl_limit(limit: int | None, used: int, crawl_use: int) -> int:
+    return -1 if limit is None else max(0, limit - (used - crawl_use))
 
 
 @dataclass(frozen=True, slots=True)

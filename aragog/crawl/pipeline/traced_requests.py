@@ -27,7 +27,7 @@ class RequestTimes:
         self.ended_ns: int | None = None
         self.events: list[tuple[str, int]] = []
 
-    def note(self, name: str) -> None:
+    def add_event(self, name: str) -> None:
         self.events.append((name, time.time_ns()))
 
 
@@ -36,34 +36,34 @@ class TimedGate:
     A gate that records the times of one fetch's requests.
 
     Args:
-        gate: decides.
+        gate: makes the decisions.
         url: the first request's URL.
     """
 
     def __init__(self, gate: Gate, url: str) -> None:
         self._gate = gate
-        self._all = [RequestTimes(url)]
+        self._requests = [RequestTimes(url)]
 
-    def ended(self) -> list[RequestTimes]:
+    def end(self) -> list[RequestTimes]:
         """End the last request, and return all requests."""
-        self._all[-1].ended_ns = time.time_ns()
-        return self._all
+        self._requests[-1].ended_ns = time.time_ns()
+        return self._requests
 
-    def admit(self, url: str, given: str) -> Admission:
-        self._all[-1].ended_ns = time.time_ns()
-        admission = self._gate.admit(url, given)
+    def admit(self, url: str, target_as_sent: str) -> Admission:
+        self._requests[-1].ended_ns = time.time_ns()
+        admission = self._gate.admit(url, target_as_sent)
         if isinstance(admission, Go):
-            self._all.append(RequestTimes(url))
+            self._requests.append(RequestTimes(url))
         return admission
 
     def acquire_permit(self, url: str) -> Later | None:
-        self._all[-1].note("connected")
+        self._requests[-1].add_event("connected")
         later = self._gate.acquire_permit(url)
-        self._all[-1].note("send permit" if later is None else "no send permit")
+        self._requests[-1].add_event("send permit" if later is None else "no send permit")
         return later
 
     def release_permit(self, url: str) -> None:
-        self._all[-1].note("request sent")
+        self._requests[-1].add_event("request sent")
         self._gate.release_permit(url)
 
     def report_busy(self, url: str, wait_s: float | None) -> None:

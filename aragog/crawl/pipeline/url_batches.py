@@ -29,9 +29,9 @@ MAX_CALLS = 100
 """Maximum number of calls per batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
 """How long a batch is kept after its most recent call. By then its URLs are no longer in flight."""
-WHERE = "redis, batches"
+ERROR_SOURCE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
-_READ_SIZE = 5000
+_MAX_KEYS_PER_READ = 5000
 _NOT_BEFORE_FIELD = ""
 
 
@@ -75,7 +75,7 @@ class UrlBatches:
         if not_before_ms:
             call[_NOT_BEFORE_FIELD] = not_before_ms
         key = f"{self._prefix}batch:{batch}"
-        with redis_errors(WHERE):
+        with redis_errors(ERROR_SOURCE):
             if int(self._redis.llen(key)) >= MAX_CALLS:
                 raise BadInput(f"batch: {MAX_CALLS} calls have added to it; start another one")
             with self._redis.pipeline() as pipe:
@@ -85,35 +85,39 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """Returns None for an unknown batch. Takes one round trip per 5,000 URLs."""
-        with redis_errors(WHERE):
+        """
+        Return the URLs left in a batch; None for an unknown batch.
+
+        Takes one round trip per 5,000 URLs.
+        """
+        with redis_errors(ERROR_SOURCE):
             calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)
         if not calls:
             return None
         by_domain: dict[str, set[bytes]] = defaultdict(set)
         not_before_ms: dict[str, int] = {}
         for call in calls:
-            keys_of_domains = orjson.loads(call)
-            at_ms = keys_of_domains.pop(_NOT_BEFORE_FIELD, 0)
-            for domain, keys in keys_of_domains.items():
+            keys_by_domain = orjson.loads(call)
+            at_ms = keys_by_domain.pop(_NOT_BEFORE_FIELD, 0)
+            for domain, keys in keys_by_domain.items():
                 if at_ms > not_before_ms.get(domain, 0):
                     not_before_ms[domain] = at_ms
                 data = bytes.fromhex(keys)
                 by_domain[domain].update(
                     data[start : start + 16] for start in range(0, len(data), 16)
                 )
-        left = {domain: self._in_flight(list(keys)) for domain, keys in by_domain.items()}
+        counts = {domain: self._count_in_flight(list(keys)) for domain, keys in by_domain.items()}
         total = sum(map(len, by_domain.values()))
-        in_flight = {domain: count for domain, count in left.items() if count}
+        in_flight = {domain: count for domain, count in counts.items() if count}
         return BatchState(total, in_flight, not_before_ms)
 
-    def _in_flight(self, keys: list[bytes]) -> int:
+    def _count_in_flight(self, keys: list[bytes]) -> int:
         count = 0
-        with redis_errors(WHERE):
+        with redis_errors(ERROR_SOURCE):
             now_s = self._redis.time()[0]
-            for start in range(0, len(keys), _READ_SIZE):
+            for start in range(0, len(keys), _MAX_KEYS_PER_READ):
                 entries: Any = self._redis.hmget(
-                    f"{self._prefix}in_flight", keys[start : start + _READ_SIZE]
+                    f"{self._prefix}in_flight", keys[start : start + _MAX_KEYS_PER_READ]
                 )
                 count += sum(1 for entry in entries if entry and expiry_s(entry) > now_s)
         return count

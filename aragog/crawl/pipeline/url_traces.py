@@ -29,7 +29,7 @@ from aragog.fetch_record.outcome import Outcome
 from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
-MAX_IN_CALLERS_TRACE = 25
+MAX_URLS_IN_CALLERS_TRACE = 25
 """Maximum number of a call's URLs that join its trace. A larger trace would be unreadable."""
 MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
@@ -63,7 +63,7 @@ class CallSpans:
         self._rng = rng
         self._link = found_on
         self._caller = caller or (tracer.active() if tracer and not found_on else "")
-        self._remaining_count = MAX_IN_CALLERS_TRACE
+        self._remaining_count = MAX_URLS_IN_CALLERS_TRACE
         self._spans: dict[str, Span] = {}
 
     @contextmanager
@@ -129,9 +129,9 @@ class StageSpans:
         self._started_ns = time.time_ns()
         for job in jobs:
             if job.traceparent and job.traceparent not in self._spans:
-                self._begin(tracer, stage, job, len(jobs))
+                self._start_span(tracer, stage, job, len(jobs))
 
-    def _begin(self, tracer: Tracer, stage: str, job: UrlJob, urls: int) -> None:
+    def _start_span(self, tracer: Tracer, stage: str, job: UrlJob, urls: int) -> None:
         if not is_sampled(job.traceparent):
             return
         if job.left_at_ms is not None:
@@ -148,7 +148,7 @@ class StageSpans:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_class: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -172,7 +172,7 @@ class StageSpans:
         return log_ids(span.traceparent if span else job.traceparent)
 
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
-        """Attributes that are None are left out."""
+        """Add an event to a URL's span. Attributes that are None are left out."""
         if span := self.span_for(job):
             present_attributes = {
                 f"aragog.{key}": v for key, v in attributes.items() if v is not None
@@ -180,7 +180,7 @@ class StageSpans:
             span.event(name, present_attributes)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
-        """Attributes that are None are left out."""
+        """Set attributes of a URL's span. Attributes that are None are left out."""
         if span := self.span_for(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
@@ -203,14 +203,14 @@ class StageSpans:
         self,
         job: UrlJob,
         name: str,
-        kind: SpanPart,
+        span_part: SpanPart,
         attributes: Attributes,
         started_ns: int | None = None,
     ) -> Span | None:
         parent = self.span_for(job)
         if parent is None or self._tracer is None:
             return None
-        return self._tracer.child(name, parent.traceparent, kind, attributes, started_ns)
+        return self._tracer.child(name, parent.traceparent, span_part, attributes, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
         """Return a gate that records a fetch's requests; None if its URL is not traced."""
@@ -218,7 +218,7 @@ class StageSpans:
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add spans for the wait for its slot and for each request."""
-        spans, ended_ns = requests.ended(), time.time_ns()
+        spans, ended_ns = requests.end(), time.time_ns()
         if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
             self._record_span(job, "wait for slot", self._started_ns, spans[0].started_ns)
         statuses: list[int | None] = []
@@ -244,8 +244,8 @@ class StageSpans:
         attributes = exchange_attributes(url, outcome.status, outcome)
         span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, started_ns)
         if span is not None:
-            took_ns = int((outcome.total_ms or 0) * NS_PER_MS)
-            span.end(at_ns=started_ns + took_ns)
+            duration_ns = int((outcome.total_ms or 0) * NS_PER_MS)
+            span.end(at_ns=started_ns + duration_ns)
 
     def _record_span(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
         span = self._child_span(job, name, SpanPart.INTERNAL, {}, started_ns)
@@ -317,21 +317,21 @@ class UrlTraces:
         """Return the spans of one run of a stage. They end with the `with` block."""
         return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))
 
-    def delivery(self, first: str, url: str, changes: int) -> Span | None:
+    def start_delivery(self, first_traceparent: str, url: str, change_count: int) -> Span | None:
         """
         Return a span for one attempt of a webhook delivery, or None.
 
         Args:
-            first: the first attempt's span context; "" for the first attempt.
+            first_traceparent: the first attempt's span context; "" for the first attempt.
             url: the receiver's URL.
-            changes: the number of changes.
+            change_count: the number of changes.
         """
         if self.tracer is None:
             return None
         attributes: dict[str, Value] = {"http.request.method": "POST", "url.full": url}
-        attributes["messaging.batch.message_count"] = changes
-        if first:
-            return self.tracer.child("webhook", first, SpanPart.CLIENT, attributes)
+        attributes["messaging.batch.message_count"] = change_count
+        if first_traceparent:
+            return self.tracer.child("webhook", first_traceparent, SpanPart.CLIENT, attributes)
         if self._rng() >= self.tracer.ratio:
             return None
         return self.tracer.root("webhook", SpanPart.CLIENT, attributes)
@@ -344,15 +344,15 @@ class UrlTraces:
         return replace(job, left_at_ms=now_ms())
 
 
-OFF = UrlTraces()
+TRACING_OFF = UrlTraces()
 
 
-def record_wait(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
+def record_wait(tracer: Tracer, job: UrlJob, name: str, ended_ns: int) -> None:
     """Add a span that began when the job left a stage. Inaccurate if the clocks differ."""
-    started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
+    started_ns = min((job.left_at_ms or 0) * NS_PER_MS, ended_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:
-        span.end(at_ns=until_ns)
+        span.end(at_ns=ended_ns)
 
 
 def _error_text(error: BaseException) -> str:

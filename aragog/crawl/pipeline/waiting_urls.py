@@ -19,7 +19,7 @@ from pinlater.envelope import arguments
 from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
-SAMPLED_MESSAGES = 100
+MAX_SAMPLED_MESSAGES = 100
 """Messages to read per queue. Each contains up to `pipeline.batch_size` URLs."""
 
 
@@ -35,7 +35,7 @@ class WaitingUrl(NamedTuple):
     """How many URLs of its queue this URL stands for."""
 
 
-def sample(admin: Admin, max_messages: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
+def sample(admin: Admin, max_messages: int = MAX_SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     Yield URLs from the first due messages of `fetch` and `robots`.
 
@@ -50,20 +50,20 @@ def sample(admin: Admin, max_messages: int = SAMPLED_MESSAGES) -> Iterator[Waiti
         weight = max(1.0, pending / len(jobs)) if jobs else 1.0
         for job in jobs:
             with suppress(InvalidMessage):
-                for entry in _entries(arguments(job.body)):
+                for entry in _job_entries(arguments(job.body)):
                     url = str(entry.get("target") or entry.get("url") or "")
-                    why = ROBOTS if queue is Queue.ROBOTS else cause(entry)
-                    yield WaitingUrl(url, why, str(entry.get("request_id") or ""), weight)
+                    cause = ROBOTS if queue is Queue.ROBOTS else find_cause(entry)
+                    yield WaitingUrl(url, cause, str(entry.get("request_id") or ""), weight)
 
 
-def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
+def _job_entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
     for message in messages:
         if isinstance(message, Mapping):
             urls = message.get("urls")
             yield from (e for e in urls if isinstance(e, Mapping)) if isinstance(urls, list) else ()
 
 
-def cause(entry: Mapping[str, object]) -> str:
+def find_cause(entry: Mapping[str, object]) -> str:
     """
     Return whether a URL in a fetch message is waiting for its slot (request time), its next
     attempt, or a worker.

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import orjson
 
-WITHIN_S = 300.0
+MAX_AGE_S = 300.0
 MAX_IDS = 100_000
 MAX_HEADER_CHARS = 1000
 
@@ -32,8 +32,8 @@ class Verdict(StrEnum):
 
 def signature(secret: str, at_s: int, body: bytes) -> str:
     """Return `t=<seconds>,v1=<hex>`, where hex is HMAC-SHA256(secret, seconds + "." + body)."""
-    signed = hmac.new(secret.encode(), b"%d." % at_s + body, hashlib.sha256)
-    return f"t={at_s},v1={signed.hexdigest()}"
+    digest = hmac.new(secret.encode(), b"%d." % at_s + body, hashlib.sha256)
+    return f"t={at_s},v1={digest.hexdigest()}"
 
 
 class Verifier:
@@ -48,7 +48,7 @@ class Verifier:
         within_s: maximum age of a signature. IDs are kept for twice as long.
     """
 
-    def __init__(self, secret: str, *, within_s: float = WITHIN_S) -> None:
+    def __init__(self, secret: str, *, within_s: float = MAX_AGE_S) -> None:
         self._secret = secret
         self._within_s = within_s
         self._seen: dict[str, float] = {}
@@ -72,7 +72,7 @@ class Verifier:
         if not isinstance(delivery_id, str):
             return Verdict.REFUSED
         with self._lock:
-            self._forget_old(now_s)
+            self._forget_expired(now_s)
             if delivery_id in self._seen:
                 return Verdict.DUPLICATE
             self._seen[delivery_id] = now_s
@@ -95,7 +95,7 @@ class Verifier:
         expected = signature(self._secret, int(at), body).rpartition("v1=")[2]
         return hmac.compare_digest(expected.encode(), received)
 
-    def _forget_old(self, now_s: float) -> None:
+    def _forget_expired(self, now_s: float) -> None:
         while self._seen:
             oldest = next(iter(self._seen))
             if len(self._seen) < MAX_IDS and now_s - self._seen[oldest] <= 2 * self._within_s:

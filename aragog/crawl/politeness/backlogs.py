@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from aragog.crawl.politeness.lines import Lines, is_rules_line
 from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.rates import Rates
-from aragog.crawl.politeness.slots import DomainReport, ceil_ms, slowed_us, unpack_state
+from aragog.crawl.politeness.slots import DomainReport, ceil_ms, lengthen_interval_us, unpack_state
 
 
 class Backlogs:
@@ -19,7 +19,11 @@ class Backlogs:
         self._lines = lines
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """Takes one round trip per limiter node, and one per server with queues (`lines`)."""
+        """
+        Return the domains' states.
+
+        Takes one round trip per limiter node, and one per server with queues (`lines`).
+        """
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):
@@ -28,22 +32,22 @@ class Backlogs:
             for key, packed in zip(group, states, strict=True):
                 state = unpack_state(packed)
                 factors = state.factor / 100, state.latency_factor
-                interval_us = slowed_us(self._rates.interval_us(key), *factors)
+                interval_us = lengthen_interval_us(self._rates.interval_us(key), *factors)
                 latency_ms, usual_latency_ms = state.latencies_ms
                 next_us = state.planned_us + interval_us
-                ahead_us = max(0.0, next_us - now_us)
-                in_line = waiting.get(key, 0)
+                wait_us = max(0.0, next_us - now_us)
+                waiting_count = waiting.get(key, 0)
                 reports[key] = DomainReport(
                     key=key,
                     qps=1e6 / interval_us,
-                    next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
-                    backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
+                    next_slot_at_ms=ceil_ms(next_us) if wait_us else None,
+                    backlog_ms=int((wait_us + waiting_count * interval_us) // 1000),
                     backoff_factor=factors[0],
                     errors_in_a_row=state.errors_in_a_row,
                     max_concurrent=self._rates.max_concurrent(key),
                     stopped=self._rates.is_stopped(key),
                     quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),
-                    waiting=in_line,
+                    waiting=waiting_count,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
                     latency_factor=factors[1],
                     latency_ms=latency_ms,

@@ -15,7 +15,7 @@ SETTING = "politeness.blocked_hosts"
 
 class BlockedHosts:
     """
-    Blocked names, with all hosts below them. Thread-safe.
+    Blocked hosts and domains. A domain includes its subdomains. Thread-safe.
 
     Args:
         names: host names in any case, Unicode or Punycode.
@@ -39,14 +39,14 @@ class BlockedHosts:
         self._read = read
 
     @property
-    def reloads(self) -> bool:
+    def can_reload(self) -> bool:
         return self._file is not None
 
     def find(self, host: str) -> str | None:
         return self._names.find(host)
 
     def refresh(self) -> None:
-        if self._file is None or not self._file.changed() or not self._file.path.exists():
+        if self._file is None or not self._file.has_changed() or not self._file.path.exists():
             return
         try:
             names = HostNames(self._read(), SETTING)
@@ -67,7 +67,7 @@ class WatchedFile:
         self.path = path
         self._last_signature = _signature(path)
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Return True if the file has changed, appeared or disappeared since the previous call."""
         previous, self._last_signature = self._last_signature, _signature(self.path)
         return self._last_signature != previous

@@ -16,25 +16,25 @@ T = TypeVar("T")
 
 class FeedbackQueue(Generic[T]):
     """
-    Sends items in one batch, `after_s` after the first one.
+    Sends items in one batch, `delay_s` after the first one.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
     are dropped; the limiter then waits for a timeout.
 
     Args:
         send: sends one batch, from the thread.
-        after_s: seconds between the first item and the batch.
+        delay_s: seconds between the first item and the batch.
     """
 
-    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
+    def __init__(self, send: Callable[[Sequence[T]], None], delay_s: float) -> None:
         self._send = send
-        self._after_s = after_s
+        self._delay_s = delay_s
         self._start()
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._sending = threading.Lock()
+        self._send_lock = threading.Lock()
         self._has_items = threading.Event()
         self._closed = threading.Event()
         self._items: list[T] = []
@@ -55,7 +55,7 @@ class FeedbackQueue(Generic[T]):
     def _run(self) -> None:
         while not self._closed.is_set():
             self._has_items.wait()
-            self._closed.wait(self._after_s)
+            self._closed.wait(self._delay_s)
             self._has_items.clear()
             self.flush()
 
@@ -63,7 +63,7 @@ class FeedbackQueue(Generic[T]):
         """Return when all items added so far have been sent or dropped."""
         if self._pid != os.getpid():
             return
-        with self._sending:
+        with self._send_lock:
             with self._lock:
                 items, self._items = self._items, []
             if not items:

@@ -1,4 +1,4 @@
-"""Names of hosts and domains in a setting."""
+"""Host and domain names in a setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urlspelling.hosts import longest_match
 
 class HostNames:
     """
-    Names that include all hosts below them. Immutable.
+    Host names, each of which includes its subdomains. Immutable.
 
     Args:
         names: host names in any case, Unicode or Punycode.
@@ -40,11 +40,15 @@ class HostNames:
 
 def host_name(name: str) -> str | None:
     """Return the name in lower case and Punycode, or None if it is not a host name."""
-    bare = name.strip().rstrip(".").lower()
-    if bare.isascii():
-        allowed = bare.replace("-", "").replace(".", "").replace("_", "").isalnum()
-        return bare if allowed and ".." not in bare and not bare.startswith(".") else None
+    bare_name = name.strip().rstrip(".").lower()
+    if bare_name.isascii():
+        is_allowed = bare_name.replace("-", "").replace(".", "").replace("_", "").isalnum()
+        return (
+            bare_name
+            if is_allowed and ".." not in bare_name and not bare_name.startswith(".")
+            else None
+        )
     try:
-        return idna.encode(bare, uts46=True).decode("ascii")
+        return idna.encode(bare_name, uts46=True).decode("ascii")
     except idna.IDNAError:
         return None

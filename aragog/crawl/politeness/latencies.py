@@ -17,8 +17,8 @@ from aragog.crawl.politeness.slots import MIN_LATENCY_MS
 # How many domains may have unreported latencies. If there are more, the oldest are dropped.
 MAX_DOMAINS = 10_000
 _MAX_LOG_MS = 7.99
-# Number of bits that distinguish servers. A server that shares another's bit is not recognized as
-# new, which does no harm.
+# Number of bits that distinguish servers. If two servers share a bit, the second is not recognized
+# as new, which does no harm.
 SERVER_BITS = 12
 
 
@@ -38,7 +38,7 @@ class PendingLatencies:
     """Unreported latencies by limiter key (domain). Thread-safe. Costs 1 µs per response."""
 
     def __init__(self, max_domains: int = MAX_DOMAINS) -> None:
-        self._max = max_domains
+        self._max_domains = max_domains
         self._lock = threading.Lock()
         self._sums: dict[str, tuple[float, int, int]] = {}
 
@@ -56,7 +56,7 @@ class PendingLatencies:
         with self._lock:
             total, count, servers = self._sums.get(key, (0.0, 0, 0))
             self._sums[key] = total + log_ms, count + 1, servers | bit
-            if len(self._sums) > self._max:
+            if len(self._sums) > self._max_domains:
                 del self._sums[next(iter(self._sums))]
 
     def take(self, key: str) -> Latency:
@@ -65,6 +65,6 @@ class PendingLatencies:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
         return Latency(total / count, servers) if count else NO_LATENCY
 
-    def has(self, key: str) -> bool:
+    def contains(self, key: str) -> bool:
         """Return True if `take` would return a latency."""
         return key in self._sums

@@ -10,8 +10,8 @@ interval after the previous request was written.
     pre-granted  the domain was idle when the slot was reserved, so the slot comes with its permit
     queued       other slots come first: the sender requests the permit, and reports after sending
 
-If a sender dies, its permit expires after `PERMIT_TTL_US`, a pre-granted permit a quarter of a
-second after `slot_window_ms`. Internal times are in microseconds by the server's clock; the
+If a sender dies, its permit expires after `PERMIT_TTL_US`. A pre-granted permit expires a quarter
+of a second after `slot_window_ms`. Internal times are in microseconds by the server's clock; the
 interface uses milliseconds (`…_ms`).
 """
 
@@ -53,7 +53,7 @@ MAX_DOMAINS = 100_000
 MAX_LEAD_S = 10.0
 # About how long a stopped domain's URL waits before it is tried again.
 STOPPED_RETRY_S = 300.0
-_RESERVED = SLOTS.labels("reserved")
+_RESERVED_SLOTS = SLOTS.labels("reserved")
 
 
 class Limiter:
@@ -140,7 +140,7 @@ class Limiter:
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
-        Return the result for a closed domain. The waits vary, so that callers do not return all at
+        Return the result for a closed domain. The waits vary, so that callers do not all return at
         once.
         """
         wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
@@ -151,7 +151,7 @@ class Limiter:
     ) -> list[Slot | RateExceeded]:
         requests = [request for _, request in numbered_requests]
         intervals = [self.interval_us(request.key, request.crawl_delay_s) for request in requests]
-        tokens = _tokens(len(requests))
+        tokens = _random_tokens(len(requests))
         now_us, replies = scripts.reserve(
             node,
             [request.key for request in requests],
@@ -177,12 +177,12 @@ class Limiter:
     def _slot_arguments(
         self, request: SlotRequest, interval_us: float, token: int
     ) -> SlotArguments:
-        within_ms = (
-            self._settings.horizon_s * 1000 if request.within_ms is None else request.within_ms
+        max_wait_ms = (
+            self._settings.horizon_s * 1000 if request.max_wait_ms is None else request.max_wait_ms
         )
         needs_permit_request = request.for_other_process or self.rates.max_concurrent(request.key)
         return SlotArguments(
-            interval_us, within_ms * 1e3, 0 if needs_permit_request else token, request.urgent
+            interval_us, max_wait_ms * 1e3, 0 if needs_permit_request else token, request.urgent
         )
 
     def _to_slot(
@@ -196,14 +196,14 @@ class Limiter:
         token: int,
     ) -> Slot | RateExceeded:
         key = request.key
-        if reserved.failing:
+        if reserved.is_failing:
             self._backoff.remember(key)
-        if reserved.refused:
+        if reserved.is_refused:
             return RateExceeded(key, ceil_ms(reserved.at_us))
-        _RESERVED.add()
+        _RESERVED_SLOTS.add()
         wait_ms = ceil_ms(reserved.at_us - now_us)
         pre_granted_until_us = 0.0
-        if reserved.pre_granted:
+        if reserved.is_pre_granted:
             pre_granted_until_us = reserved.at_us + self._window_us - WRITE_ALLOWANCE_US
             self.permits.hold(token)
         return Slot(
@@ -233,7 +233,7 @@ class Limiter:
         interval = self.interval_us(key, crawl_delay_s)
         node, at_us = self._nodes.node_for(key), slot_at_ms * 1000.0
         wait_ms = max(0, ceil_ms(at_us - node.now_us()))
-        token = _tokens(1)[0]
+        token = _random_tokens(1)[0]
         return Slot(key, at_us, wait_ms, interval, token, urgent=urgent, node=node.name)
 
     def slot_ahead(self, request: SlotRequest) -> Slot:
@@ -247,7 +247,9 @@ class Limiter:
         interval = self.interval_us(request.key, request.crawl_delay_s)
         node = self._nodes.node_for(request.key)
         at_us = node.now_us() + interval
-        return Slot(request.key, at_us, ceil_ms(interval), interval, _tokens(1)[0], node=node.name)
+        return Slot(
+            request.key, at_us, ceil_ms(interval), interval, _random_tokens(1)[0], node=node.name
+        )
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
@@ -261,7 +263,7 @@ class Limiter:
         """
         if key and self.is_closed(key):
             return False
-        node = self._nodes.node_for(key) if key else self._nodes.first()
+        node = self._nodes.node_for(key) if key else self._nodes.first_node()
         late_us = node.now_us() - slot_at_ms * 1000
         return -MAX_LEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
 
@@ -369,9 +371,11 @@ class Backoff:
         1/32. Each success reduces the factor by a quarter. Domains without errors need no round
         trip. Safe to repeat.
         """
-        reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
+        relevant_reports = [
+            (key, (key, ok)) for key, ok in reports if not ok or key in self._failing
+        ]
         for group, factors in self._nodes.call_each(
-            reported,
+            relevant_reports,
             partial(
                 scripts.report, errors_to_slow=ERRORS_BEFORE_BACKOFF, max_factor=MAX_BACKOFF_PERCENT
             ),
@@ -389,6 +393,6 @@ class Backoff:
         self._failing.add(key)
 
 
-def _tokens(count: int) -> list[int]:
+def _random_tokens(count: int) -> list[int]:
     """Return random tokens, never 0. A collision only matters within one domain and second."""
     return [token or 1 for token in struct.unpack(f"<{count}I", secrets.token_bytes(4 * count))]

@@ -65,11 +65,11 @@ class RingReport:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainPlace:
+class DomainOwner:
     """The node that decides for a domain."""
 
     node: str
-    before: tuple[str, ...]
+    former_owners: tuple[str, ...]
     """The nodes that decided before, if domains are still moving."""
     state: DomainState
 
@@ -127,12 +127,12 @@ class LimiterRing:
         is_current = copy is not None and RingRecord.parse(copy).version == record.version
         return NodeReport(name, state, answers=True, ring=is_current, share=record.share(name))
 
-    def locate(self, key: str) -> DomainPlace:
+    def locate(self, key: str) -> DomainOwner:
         """Return the node that decides for a limiter key (a domain), and the key's state there."""
         leased = self._ring.refresh()
         owner = leased.node_for(key)
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
-        return DomainPlace(owner.name, leased.record.owners_before(key), state)
+        return DomainOwner(owner.name, leased.record.get_former_owners(key), state)
 
     def urls(self) -> tuple[str, ...]:
         """Return the nodes' URLs with passwords; empty without a record. Takes one round trip."""
@@ -140,7 +140,7 @@ class LimiterRing:
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
 
     def nodes_in_settings(self) -> set[str]:
-        return set(self._ring.addresses.first)
+        return set(self._ring.addresses.names_in_settings)
 
     def add(self, url: str) -> None:
         """Add a node. It takes over its share of the domains, with their state."""
@@ -245,15 +245,15 @@ class LimiterRing:
         self._sleep_s(seconds)
 
     def _move_domains(self, leased: LeasedRing) -> None:
-        """Take over every domain whose state is on a former node."""
+
         record, moved_count = leased.record, 0
         for name in record.exporters:
-            domains = _domains(leased.nodes[name])
+            domains = _domains_on(leased.nodes[name])
             while keys := list(islice(domains, MAX_DOMAINS_PER_CALL)):
                 moving = [
                     k
                     for k in keys
-                    if name in record.owners_before(k) and record.has_former_owner(k)
+                    if name in record.get_former_owners(k) and record.has_former_owner(k)
                 ]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)
@@ -273,8 +273,8 @@ class LimiterRing:
         self._ring.close()
 
 
-def _domains(node: LimiterNode) -> Iterator[str]:
-    """Yield the domains whose state is on a node."""
+def _domains_on(node: LimiterNode) -> Iterator[str]:
+
     for key in chain(node.keys("slot"), node.keys("concurrent")):
         yield key.decode()
 

@@ -31,7 +31,7 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# A claimed line that is not settled in this time is checked by another process.
+# If a claimed line is not settled within this time, another process checks it.
 CHECK_LEASE_MS = 10_000
 # Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
@@ -84,7 +84,7 @@ class DueLine(NamedTuple):
 USUAL_COST = 1_000_000
 """How much a request with priority 5 and weight 1 adds to its share's virtual time."""
 CLOSED = 0
-"""A cost that means: take nothing from this share."""
+"""The cost of a share from which nothing is taken."""
 
 
 class TakenEntry(NamedTuple):
@@ -94,7 +94,7 @@ class TakenEntry(NamedTuple):
     priority: int
     crawl_delay_s: float | None
     payload: bytes
-    place: tuple[bytes, bytes]
+    location: tuple[bytes, bytes]
     """Its Redis list and stored form, needed to put it back."""
 
 
@@ -117,10 +117,7 @@ class Lines:
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """
-        Park requests in their domains' lines. Takes one round trip per server and 1,000
-        requests.
-        """
+        """Add requests to their domains' lines. Takes a round trip per server and 1,000 entries."""
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
             for start in range(0, len(group), MAX_ENTRIES_PER_CALL):
                 _park(client, self._prefix, group[start : start + MAX_ENTRIES_PER_CALL])
@@ -133,7 +130,7 @@ class Lines:
         return counts
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have the lines for `keys` checked within this time, on whichever servers."""
+        """Have the lines for `keys` checked within this time, on all servers."""
         for server in self.servers if keys else ():
             server.check(keys, after_ms)
 
@@ -167,18 +164,18 @@ class LineServer:
         self._lists = f"{prefix}{LIST_PREFIX}"
         self._due, self._waiting = f"{prefix}lines2:due", f"{prefix}lines2:waiting"
         self._taken, self._leases = f"{prefix}lines2:taken", f"{prefix}lines2:leases"
-        self._parse_shares = f"{prefix}lines2:shares"
+        self._shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
         """Claim up to `limit` due lines. Returns them by domain."""
-        with _errors():
+        with _translate_errors():
             has_old_lines, *reply = _script("line_due").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._parse_shares,
+                shares=self._shares,
                 old_due=f"{self._prefix}lines:due",
                 old_leases=f"{self._prefix}lines:leases",
                 most=limit,
@@ -195,12 +192,12 @@ class LineServer:
         Move up to 1,000 entries out of lines created by version 0.1. Returns how many such lines
         are left.
         """
-        with _errors():
+        with _translate_errors():
             remaining = _script("line_move").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
-                shares=self._parse_shares,
+                shares=self._shares,
                 old_due=f"{self._prefix}lines:due",
                 old_waiting=f"{self._prefix}lines:waiting",
                 old_taken=f"{self._prefix}lines:taken",
@@ -225,13 +222,13 @@ class LineServer:
         Returns the token for `settle`, and the entries.
         """
         token, costs = secrets.token_hex(8), costs or {}
-        with _errors():
+        with _translate_errors():
             reply = _script("line_take").run(
                 self._redis,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._parse_shares,
+                shares=self._shares,
                 token=token,
                 lease_ms=self._lease_ms,
                 prefix=self._lists,
@@ -241,73 +238,72 @@ class LineServer:
                     for value in (key, count, _format_costs(costs.get(key, {})))
                 ],
             )
-        return token, list(self._entries(reply))
+        return token, list(self._parse_entries(reply))
 
-    def _entries(self, reply: Sequence[bytes]) -> Iterator[TakenEntry]:
+    def _parse_entries(self, reply: Sequence[bytes]) -> Iterator[TakenEntry]:
         prefix = len(self._lists.encode())
-        for place in zip(reply[::2], reply[1::2], strict=True):
-            priority, _, key = place[0][prefix:].split(b":", 2)
-            delay_s, _, payload = place[1].partition(b"|")
-            yield TakenEntry(
-                key.decode(), int(priority), float(delay_s) if delay_s else None, payload, place
-            )
+        for location in zip(reply[::2], reply[1::2], strict=True):
+            priority, _, key = location[0][prefix:].split(b":", 2)
+            delay_s, _, payload = location[1].partition(b"|")
+            crawl_delay_s = float(delay_s) if delay_s else None
+            yield TakenEntry(key.decode(), int(priority), crawl_delay_s, payload, location)
 
     def settle(
-        self, token: str, returned: Sequence[TakenEntry], check_after_ms: Mapping[str, int]
+        self, token: str, entries_to_return: Sequence[TakenEntry], check_after_ms: Mapping[str, int]
     ) -> dict[str, frozenset[int]]:
         """
         Finish a `take`: put some entries back at the front, and set when to check the lines again.
 
         Args:
             token: from `take`.
-            returned: the entries to put back, in the order in which they were taken.
+            entries_to_return: the entries to put back, in the order in which they were taken.
             check_after_ms: by domain, for every line that `claim_due` returned.
 
         Returns, for each of these lines, the shares that still have requests.
         """
-        with _errors():
+        with _translate_errors():
             shares = _script("line_settle").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._parse_shares,
+                shares=self._shares,
                 token=token,
                 prefix=self._lists,
-                returned=len(returned),
+                returned=len(entries_to_return),
                 rest=[
-                    *(part for entry in returned for part in entry.place),
+                    *(part for entry in entries_to_return for part in entry.location),
                     *(part for check in check_after_ms.items() for part in check),
                 ],
             )
         return dict(zip(check_after_ms, map(_parse_shares, shares), strict=True))
 
     def domains(self) -> Iterator[str]:
-        with _errors():
+        with _translate_errors():
             for key, _ in self._redis.zscan_iter(self._due, count=1_000):
                 yield key.decode()
 
     def check_now(self, keys: Iterable[str]) -> None:
-        with _errors():
+        with _translate_errors():
             scores = dict.fromkeys(keys, 0)
             if scores:
                 self._redis.zadd(self._due, scores, xx=True)
 
     def check(self, keys: Iterable[str], after_ms: int) -> None:
         """Have lines checked within this time, even lines created in the meantime."""
-        with _errors():
+        with _translate_errors():
             _script("line_check").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
             )
 
     def waiting(self, keys: Sequence[str]) -> list[int]:
-        with _errors():
+        with _translate_errors():
             scores = cast("list[Any]", self._redis.zmscore(self._waiting, list(keys)))
         return [int(score or 0) for score in scores]
 
     def longest(self, count: int) -> list[tuple[str, int]]:
-        with _errors():
+        with _translate_errors():
             lines: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in lines]
 
@@ -316,7 +312,7 @@ class LineServer:
         Return how many requests wait in all lines, or only for a robots.txt. Reads every line's
         length.
         """
-        with _errors():
+        with _translate_errors():
             return sum(
                 int(score)
                 for key, score in self._redis.zscan_iter(self._waiting, count=1000)
@@ -325,18 +321,18 @@ class LineServer:
 
     def contents(self, key: str, limit: int) -> list[bytes]:
         lists = self._list_names(key)
-        with _errors(), self._redis.pipeline(transaction=False) as pipe:
+        with _translate_errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
                 pipe.lrange(name, 0, max(0, limit - 1))
-            entries_of_line = [entry for entries in pipe.execute() for entry in entries]
-        return [entry.partition(b"|")[2] for entry in entries_of_line[:limit]]
+            line_entries = [entry for entries in pipe.execute() for entry in entries]
+        return [entry.partition(b"|")[2] for entry in line_entries[:limit]]
 
     def walk(self, key: str) -> Iterator[bytes]:
         """Yield a line's payloads. Requests that move in the meantime may be missed or repeated."""
         for name in self._list_names(key):
             start = 0
             while True:
-                with _errors():
+                with _translate_errors():
                     entries = cast(
                         "list[bytes]",
                         self._redis.lrange(name, start, start + MAX_ENTRIES_PER_CALL - 1),
@@ -348,12 +344,12 @@ class LineServer:
 
     def _list_names(self, key: str) -> list[str]:
         """Return the keys of a line's Redis lists, most urgent first."""
-        with _errors():
-            text = cast("bytes | None", self._redis.hget(self._parse_shares, key)) or b""
+        with _translate_errors():
+            text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
         priorities_and_shares = sorted(
             (priority, int(share))
             for share, _, _, priorities in (
-                text_of_share.split(":") for text_of_share in text.decode().split()
+                share_text.split(":") for share_text in text.decode().split()
             )
             for priority in priorities
         )
@@ -364,7 +360,7 @@ class LineServer:
 
 def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:
     lists = f"{prefix}{LIST_PREFIX}"
-    with _errors():
+    with _translate_errors():
         _script("line_park").run(
             client,
             due=f"{prefix}lines2:due",
@@ -372,19 +368,19 @@ def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> Non
             shares=f"{prefix}lines2:shares",
             lists=[f"{lists}{entry.priority}:{entry.share}:{entry.key}" for entry in entries],
             prefix_bytes=len(lists.encode()),
-            entries=[value for entry in entries for value in _values(entry)],
+            entries=[value for entry in entries for value in _script_values(entry)],
         )
 
 
-def _values(entry: LineEntry) -> tuple[int, int, bytes]:
+def _script_values(entry: LineEntry) -> tuple[int, int, bytes]:
     delay = b"" if entry.crawl_delay_s is None else f"{entry.crawl_delay_s:g}".encode()
     return max(0, entry.check_after_ms), int(entry.to_front), delay + b"|" + entry.payload
 
 
 def _parse_shares(text: bytes) -> frozenset[int]:
     """
-    Return the shares that have entries. Redis keeps others only because they used more slots than
-    they were due.
+    Return the shares that have entries. Redis keeps other shares only because they used more slots
+    than they were due.
     """
     parts = (part.split(b":") for part in text.split())
     return frozenset(int(share) for share, _, _, priorities in parts if priorities)
@@ -398,5 +394,5 @@ def _script(name: str) -> LuaScript:
     return load_script("aragog.crawl.politeness", name, prelude="line_prelude")
 
 
-def _errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("redis, lines of domains")

@@ -1,8 +1,8 @@
 """
 Overrides that operators set while the crawler runs, shared by all processes, with their history.
 
-Redis stores them in a hash by domain and key, and a stream of changes. The last entry's ID tells a
-process whether its copy is current.
+Redis stores them in a hash by domain and key, and their changes in a stream. From the ID of the
+last entry, a process knows whether its copy is current.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class LiveOverrides:
         Takes one round trip, or two after a change.
         """
         with redis_errors("live overrides", BrokerUnavailable):
-            last: Any = self._redis.xrevrange(self._history, count=1)
-            version = last[0][0] if last else b""
+            latest: Any = self._redis.xrevrange(self._history, count=1)
+            version = latest[0][0] if latest else b""
             if version == self._last_version:
                 return None
             stored = cast("Mapping[bytes, bytes]", self._redis.hgetall(self._values))
@@ -85,7 +85,7 @@ class LiveOverrides:
             if key not in KEYS:
                 log.warning("ignoring an unknown live override for %s: %s", domain, key)
                 continue
-            overrides.setdefault(domain, {})[key] = _value(key, value.decode())
+            overrides.setdefault(domain, {})[key] = _parse_value(key, value.decode())
         return overrides
 
     def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
@@ -147,7 +147,7 @@ class LiveOverrides:
         return [change for change in changes if domain in (None, change.domain)][:count]
 
 
-def _value(key: str, text: str) -> float | bool | QuietHours | None:
+def _parse_value(key: str, text: str) -> float | bool | QuietHours | None:
     """Parse a stored value. Ignores quiet hours in a time zone unknown on this machine."""
     if key == "stopped":
         return True

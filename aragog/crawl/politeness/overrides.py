@@ -5,10 +5,10 @@ which take precedence.
 The file is TOML, with one table per domain or host. It is read again within seconds of a change. If
 several tables match a host, the one with the longest name applies.
 
-    ["example.com"]            # example.com and every host below it, together
+    ["example.com"]            # example.com and its subdomains together
     qps = 2
 
-    ["shops.example"]          # each host below shops.example separately
+    ["shops.example"]          # each subdomain of shops.example separately
     scope = "host"
     max_concurrent = 4
 
@@ -36,7 +36,7 @@ from urlspelling.hosts import longest_match
 log = logging.getLogger(__name__)
 # How often the file (one stat(2)) and the live overrides (one round trip) are checked. The
 # documentation says 5 s.
-CHECK_EVERY_S = 1.0
+CHECK_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Override:
     qps: float | None = None
     """Requests per second; above 0."""
     scope: Literal["domain", "host"] = "domain"
-    """`domain`: all hosts below `name` share the rate. `host`: each host has its own."""
+    """`domain`: `name` and its subdomains share the rate. `host`: each has a separate one."""
     max_concurrent: int | None = None
     """The maximum number of concurrent requests from the whole cluster."""
     crawl_delay_cap_s: float | None = None
@@ -69,7 +69,7 @@ class Overrides:
     Args:
         path: the TOML file, or None for no file.
         clock: used to time the checks for changes.
-        blocked_hosts: additional names to block, with all hosts below them.
+        blocked_hosts: additional names to block, with their subdomains.
         live: the live overrides, read when an override is first used. While they cannot be read,
             the previous ones apply.
 
@@ -115,19 +115,21 @@ class Overrides:
         return override is not None and override.stopped
 
     def table(self) -> Mapping[str, Override]:
-        """Return all overrides by name. Checks for changes at most every `CHECK_EVERY_S`."""
-        if self.path is None and self.live is None and not self._blocked.reloads:
+        """Return all overrides by name. Checks for changes at most every `CHECK_INTERVAL_S`."""
+        if self.path is None and self.live is None and not self._blocked.can_reload:
             return self._table
         now_s = self._clock.monotonic_s()
-        if now_s - self._checked_s >= CHECK_EVERY_S:
+        if now_s - self._checked_s >= CHECK_INTERVAL_S:
             self._checked_s = now_s
             self.refresh()
         return self._table
 
     def refresh(self) -> None:
         self._blocked.refresh()
-        changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
-        if self._read_live() or changed:
+        has_changed = (
+            self._file is not None and self._file.has_changed() and self._reload(self._file.path)
+        )
+        if self._read_live() or has_changed:
             self._table = apply_live(self._file_overrides, self._live_values)
 
     def _reload(self, path: Path) -> bool:
@@ -139,7 +141,7 @@ class Overrides:
                 "the overrides file is invalid, so the previous overrides stay in use: %s", error
             )
             return False
-        # The level of the earlier warning, so that an operator who fixed the file sees this.
+        # Use the level of the earlier warning, so that an operator who fixed the file sees this.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._file_overrides), path)
@@ -243,22 +245,22 @@ def _requirement(key: str, value: Any) -> str | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "qps":
-            valid, requirement = (
+            is_valid, requirement = (
                 is_number and 0 < value <= MAX_QPS,
                 f"a number above 0, up to {MAX_QPS}",
             )
         case "scope":
-            valid, requirement = value in ("domain", "host"), '"domain" or "host"'
+            is_valid, requirement = value in ("domain", "host"), '"domain" or "host"'
         case "max_concurrent":
-            valid = isinstance(value, int) and is_number and 1 <= value <= 10_000
+            is_valid = isinstance(value, int) and is_number and 1 <= value <= 10_000
             requirement = "a whole number from 1 to 10000"
         case "crawl_delay_cap_s":
-            valid, requirement = is_number and 0 <= value <= 86_400, "seconds from 0 to 86400"
+            is_valid, requirement = is_number and 0 <= value <= 86_400, "seconds from 0 to 86400"
         case "max_latency_slowdown":
-            valid = is_number and 1 <= value <= MAX_LATENCY_SLOWDOWN
+            is_valid = is_number and 1 <= value <= MAX_LATENCY_SLOWDOWN
             requirement = f"a number from 1 to {MAX_LATENCY_SLOWDOWN}"
         case "blocked" | "stopped":
-            valid, requirement = isinstance(value, bool), "true or false"
+            is_valid, requirement = isinstance(value, bool), "true or false"
         case _:
             return None
-    return None if valid else requirement
+    return None if is_valid else requirement

@@ -32,21 +32,21 @@ MAX_DOMAINS = 10_000
 # How often a process checks for pauses reported by others.
 PAUSE_CHECK_INTERVAL_US = 100_000.0
 # A sender that cannot write within this time requests its permit again. This is far below
-# PERMIT_TTL_US. Two requests can come too close together only if a process stalls for the
-# difference, between its last clock check and the write.
+# PERMIT_TTL_US: two requests can come too close together only if a process stalls for the
+# difference between its last clock check and the write.
 WRITE_ALLOWANCE_US = 250_000
 # Intervals up to this length are planned but not enforced, because they are within the tolerance.
-NO_PERMIT_US = 2_000
+MAX_UNENFORCED_INTERVAL_US = 2_000
 # How much acquire_permit.lua shortens the interval of a domain whose requests are late.
 CATCH_UP_US = 500
 # How many times a report is sent again because its domain has moved to another node.
 MAX_ATTEMPTS = 3
 # The longest delay of reports that no sender waits for. They are sent in batches.
-SEND_AFTER_S = 0.01
-# With intervals from this length, the next sender requests its permit only after the previous one
-# has reported.
+FEEDBACK_DELAY_S = 0.01
+# If a domain's interval is at least this long, the next sender requests its permit only after the
+# previous one has reported.
 SLOW_INTERVAL_US = 40_000
-_USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
+_USED_SLOTS, _MISSED_SLOTS = (SLOTS.labels(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.labels()
 
 
@@ -77,7 +77,7 @@ class Permits:
         """The slots, by token, whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
         """When this process last wrote a request to a domain, by its monotonic clock."""
-        self._feedback = FeedbackQueue(self.report, SEND_AFTER_S)
+        self._feedback = FeedbackQueue(self.report, FEEDBACK_DELAY_S)
         self.latencies = PendingLatencies()
         """Latencies for the next report of each domain."""
 
@@ -126,9 +126,9 @@ class Permits:
         while not self._rates.is_closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
             if decision.verdict == "late":
-                _MISSED.add()
+                _MISSED_SLOTS.add()
                 return False
-            if decision.verdict == "wait" or self._is_early(node, decision.at_us):
+            if decision.verdict == "wait" or self._is_too_early(node, decision.at_us):
                 self._sleep_until(node, decision.at_us - PERMIT_LEAD_US)
                 continue
             self._sleep_until(node, decision.at_us)
@@ -181,11 +181,11 @@ class Permits:
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
         def request_from(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
-            local_slot, late_us = self._to_node_time(node, slot), self._window_us
+            node_slot, late_us = self._to_node_time(node, slot), self._window_us
             decision = scripts.acquire_permit(
-                node, local_slot, max_concurrent=max_concurrent, window_us=late_us
+                node, node_slot, max_concurrent=max_concurrent, window_us=late_us
             )
-            return node, local_slot, decision
+            return node, node_slot, decision
 
         return self._nodes.call_one(slot.key, request_from)
 
@@ -199,7 +199,7 @@ class Permits:
         """
         written_us = stopwatch_us() if written else None
         if written_us is not None:
-            _USED.add()
+            _USED_SLOTS.add()
             _LATENESS.observe(max(0.0, self._lateness_us(slot, written_us) / 1e6))
             if len(self._sent_us) >= MAX_DOMAINS:
                 self._sent_us.clear()
@@ -233,9 +233,9 @@ class Permits:
                 )
                 for sent_request in group
             ]
-            for number in scripts.release_permits(node, permit_reports):
-                latencies[permit_reports[number].slot.key] = permit_reports[number].latency
-                unreported.append(group[number])
+            for index in scripts.release_permits(node, permit_reports):
+                latencies[permit_reports[index].slot.key] = permit_reports[index].latency
+                unreported.append(group[index])
 
         for _ in range(MAX_ATTEMPTS):
             unreported: list[tuple[Slot, float | None]] = []
@@ -272,15 +272,17 @@ class Permits:
             )
 
     @staticmethod
-    def _is_early(node: LimiterNode, at_us: float) -> bool:
+    def _is_too_early(node: LimiterNode, at_us: float) -> bool:
         """
-        Return True if a permit is so far ahead that the domain may be paused by then. Request it
-        again later.
+        Return True if a permit is for a time so far ahead that the domain may be paused by then. It
+        must be requested again later.
         """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.MAX_GRANT_LEAD_US
 
     def _is_planned_only(self, slot: Slot) -> bool:
-        return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
+        return slot.interval_us <= MAX_UNENFORCED_INTERVAL_US and not self._rates.max_concurrent(
+            slot.key
+        )
 
     def _is_paused(self, slot: Slot, node: LimiterNode, *, check: bool) -> bool:
         """
@@ -291,7 +293,7 @@ class Permits:
         """
         key, now_us = slot.key, node.now_us()
         if check and self._pauses.claim_check(key, now_us):
-            if self.latencies.has(key):
+            if self.latencies.contains(key):
                 self._feedback.add((slot, None))
             state = unpack_state(node.get_many([node.key("slot", key)])[0])
             if state.last_us > now_us:

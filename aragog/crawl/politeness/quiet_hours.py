@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from aragog.errors import BadInput
 
-_FORM = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d) (\S{1,64})", re.ASCII)
-_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
+_PATTERN = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d) (\S{1,64})", re.ASCII)
+_UTC_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 FORM = '"HH:MM-HH:MM ZONE", such as "08:00-18:00 Europe/Berlin" (ZONE: a name, UTC or +02:00)'
 
 
@@ -26,21 +26,21 @@ class QuietHours(NamedTuple):
     """A name of the tz database, `UTC`, or an offset such as `+02:00`."""
 
     def __str__(self) -> str:
-        return f"{_clock(self.begin_min)}-{_clock(self.end_min)} {self.zone}"
+        return f"{_format_minute(self.begin_min)}-{_format_minute(self.end_min)} {self.zone}"
 
-    def left_s(self, at_s: float) -> float:
+    def remaining_s(self, at_s: float) -> float:
         """
         Return how many seconds of the span are left; 0.0 outside it.
 
         Off by up to an hour on the days when summer time starts or ends.
         """
-        now = datetime.fromtimestamp(at_s, _zone(self.zone))
+        now = datetime.fromtimestamp(at_s, _get_zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
         if self.begin_min < self.end_min:
-            is_within = self.begin_min <= minute < self.end_min
+            is_quiet = self.begin_min <= minute < self.end_min
         else:
-            is_within = minute >= self.begin_min or minute < self.end_min
-        return (self.end_min - minute) % 1440 * 60 if is_within else 0.0
+            is_quiet = minute >= self.begin_min or minute < self.end_min
+        return (self.end_min - minute) % 1440 * 60 if is_quiet else 0.0
 
 
 def quiet_hours(text: str) -> QuietHours:
@@ -50,7 +50,7 @@ def quiet_hours(text: str) -> QuietHours:
     Raises:
         BadInput: the form is wrong, the span is empty, or the time zone is unknown here.
     """
-    match = _FORM.fullmatch(text.strip())
+    match = _PATTERN.fullmatch(text.strip())
     if match is None:
         raise BadInput(f"quiet hours: must be {FORM}, got {text[:100]!r}")
     hours = [int(number) for number in match.groups()[:4]]
@@ -58,7 +58,7 @@ def quiet_hours(text: str) -> QuietHours:
     if hours[0] > 23 or hours[1] > 59 or hours[3] > 59 or end_min > 1440 or begin_min == end_min:
         raise BadInput(f"quiet hours: not a valid span of a day: {text[:100]!r}; write {FORM}")
     try:
-        _zone(match[5])
+        _get_zone(match[5])
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
             f"quiet hours: this machine does not know the time zone {match[5]!r}; install its "
@@ -68,14 +68,14 @@ def quiet_hours(text: str) -> QuietHours:
 
 
 @lru_cache(maxsize=256)
-def _zone(name: str) -> tzinfo:
+def _get_zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
-    if match := _OFFSET.fullmatch(name):
+    if match := _UTC_OFFSET.fullmatch(name):
         offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
         return timezone(-offset if match[1] == "-" else offset)
     return ZoneInfo(name)
 
 
-def _clock(minute: int) -> str:
+def _format_minute(minute: int) -> str:
     return f"{minute // 60:02}:{minute % 60:02}"

@@ -38,10 +38,7 @@ class Rates:
         return override.max_concurrent if override else None
 
     def max_latency_slowdown(self, key: str) -> float:
-        """
-        Return the largest factor by which latency may lengthen the interval. 1 turns
-        this off.
-        """
+        """Return the largest factor by which latency may lengthen the interval; 1 for none."""
         override = self._overrides.find(key)
         limit = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if limit is None else limit
@@ -59,7 +56,7 @@ class Rates:
         """
         override = self._overrides.find(key)
         hours = override.quiet_hours if override else None
-        return hours.left_s(now_us() / 1e6) if hours else 0.0
+        return hours.remaining_s(now_us() / 1e6) if hours else 0.0
 
     def is_closed(self, key: str, now_us: Callable[[], float]) -> bool:
         """Return True if `key` gets no requests now, because of a stop or quiet hours."""

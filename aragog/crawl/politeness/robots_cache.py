@@ -20,7 +20,7 @@ from aragog.crawl.politeness.robots_records import (
     HEAD,
     MAX_VALIDATORS_BYTES,
     MISSING,
-    UNREADABLE_RECORD,
+    RECORD_ERRORS,
     CachedRules,
     RobotsRecord,
     RobotsResult,
@@ -91,8 +91,10 @@ class RobotsCache:
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
-        self._shared = SharedClock(self._clock, server_ms or self._server_ms, "the robots cache")
-        self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
+        self._server_clock = SharedClock(
+            self._clock, server_ms or self._server_ms, "the robots cache"
+        )
+        self.refreshes = RobotsRefreshes(self._redis, prefix, self._server_clock)
         self._memory = memory or RobotsMemory()
         self._unusable: set[str] = set()
         """Origins whose records this process cannot use. An error replaces such a record."""
@@ -104,7 +106,7 @@ class RobotsCache:
         """
         distinct = list(dict.fromkeys(origins))
         checked_s = self._clock.monotonic_s()
-        ahead_ms = self._shared.ahead_ms()
+        ahead_ms = self._server_clock.ahead_ms()
         entries = {origin: self._get_from_memory(origin, checked_s) for origin in distinct}
         # Rules that are no longer fresh are read again: another process may have fetched new ones.
         origins_to_read = [
@@ -131,8 +133,8 @@ class RobotsCache:
 
     def mark_insufficient(self, origins: Iterable[str]) -> None:
         """
-        Record that these origins' rules are not sufficient for a job. They are not kept if fetching
-        robots.txt then fails.
+        Record that these origins' rules are not sufficient for a job. If fetching robots.txt then
+        fails, the rules are not kept.
         """
         self._unusable.update(origins)
 
@@ -144,7 +146,7 @@ class RobotsCache:
         """
         if not origins:
             return {}
-        ahead_ms = self._shared.ahead_ms()
+        ahead_ms = self._server_clock.ahead_ms()
         with robots_errors():
             replies: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
         cached_rules = {}
@@ -183,8 +185,8 @@ class RobotsCache:
     ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
         # Keep references to the rules: they may be evicted before Redis confirms that they are
         # current.
-        remembered = [self._memory.get(origin) for origin in origins]
-        versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
+        cached_entries = [self._memory.get(origin) for origin in origins]
+        versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in cached_entries)
         keys = [self._key("robots", origin) for origin in origins]
         with robots_errors():
             replies = cast(
@@ -194,19 +196,19 @@ class RobotsCache:
                 ),
             )
         entries: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, reply, cached in zip(origins, replies, remembered, strict=True):
+        for origin, reply, cached in zip(origins, replies, cached_entries, strict=True):
             if reply is None:
                 continue
-            entry_read = self._parse_reply(reply, cached)
-            if entry_read is None:
+            new_entry = self._parse_reply(reply, cached)
+            if new_entry is None:
                 self._unusable.add(origin)
             else:
-                self._memory.keep(origin, *entry_read, checked_s)
-                entries[origin] = entry_read
+                self._memory.keep(origin, *new_entry, checked_s)
+                entries[origin] = new_entry
         return entries
 
     def _parse_reply(
-        self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
+        self, reply: bytes, cached_entry: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
         Return a record's rules, or None if robots.txt must be fetched again.
@@ -216,9 +218,11 @@ class RobotsCache:
         """
         try:
             record = unpack_head(reply)
-            is_current = remembered is not None and remembered[0].version == record.version
-            rules = remembered[1] if remembered and is_current else self._parse_rules(record, reply)
-        except UNREADABLE_RECORD as error:
+            is_current = cached_entry is not None and cached_entry[0].version == record.version
+            rules = (
+                cached_entry[1] if cached_entry and is_current else self._parse_rules(record, reply)
+            )
+        except RECORD_ERRORS as error:
             log.debug("cannot read stored rules, so they are fetched again: %s", error)
             return None
         return (record, rules) if self._is_for_this_crawl(record, rules) else None
@@ -253,9 +257,10 @@ class RobotsCache:
         Safe to repeat or to call late: an older result never replaces a newer one.
 
         Args:
-            origin: as for `get_many`.
-            status: of the last response, after redirects. None if it was unreadable or there was
-                none (DNS, connection, timeout). 304 if the stored rules have not changed.
+            origin: see `get_many`.
+            status: status of the last response, after redirects. None if the response was
+                unreadable or there was none (DNS, connection, timeout). 304 if the stored rules
+                have not changed.
             body: the file, of which only the first 500 KiB are read.
             fetched_at_ms: when the response arrived or the attempt ended.
         """
@@ -275,11 +280,11 @@ class RobotsCache:
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
         origin, status, settings = result.origin, result.status, self._settings
         has_failed = is_error(status)
-        fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
+        fetched_at_ms = result.fetched_at_ms + self._server_clock.ahead_ms()
         refresh_after_s = settings.robots_error_s if has_failed else settings.robots_fresh_s
         ttl_s = 2 * settings.robots_error_s if has_failed else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
-        keeps_older = not has_failed or origin not in self._unusable
+        can_keep_older = not has_failed or origin not in self._unusable
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
@@ -293,7 +298,7 @@ class RobotsCache:
             "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
             "is_error": int(has_failed),
             "ttl_ms": int(ttl_s * 1000),
-            "min_fetched_at_ms": fetched_at_ms - (usable_ms if keeps_older else -usable_ms),
+            "min_fetched_at_ms": fetched_at_ms - (usable_ms if can_keep_older else -usable_ms),
             "due_at_ms": fetched_at_ms + refresh_after_s * 1000,
             "origin": origin,
             "claim": field(origin),
@@ -321,28 +326,28 @@ class RobotsCache:
                 pipe.getrange(self._key("robots", origin), 0, last_byte)
             records = pipe.execute()
         usable_ms = self._settings.robots_usable_s * 1000
-        since_ms = self._clock.now_ms() + self._shared.ahead_ms() - usable_ms
+        since_ms = self._clock.now_ms() + self._server_clock.ahead_ms() - usable_ms
         return {
             origin: unpack_validators(record, since_ms=since_ms)
             for origin, record in zip(origins, records, strict=True)
         }
 
-    def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
+    def forget(self, find_refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of origins if `refused` returns their root URLs. Returns how many.
+        Delete the rules of the origins whose root URLs `find_refused` returns. Returns how many.
 
         Scans all keys of the server. Other processes may use their rules for up to 5 s more.
         """
-        dropped = 0
+        dropped_count = 0
         with robots_errors():
             for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
                 pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
                 sizes = {name.decode(): int(score) % _SIZE_FACTOR for name, score in pairs if name}
-                refused_urls = refused({f"{origin}/" for origin in sizes})
+                refused_urls = find_refused({f"{origin}/" for origin in sizes})
                 for origin in [origin for origin in sizes if f"{origin}/" in refused_urls]:
                     self._drop(key, origin, sizes.pop(origin), last=not sizes)
-                    dropped += 1
-        return dropped
+                    dropped_count += 1
+        return dropped_count
 
     def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
         with self._redis.pipeline() as pipe:

@@ -1,5 +1,5 @@
 """
-The engines that decide by robots.txt.
+Engines that decide whether a robots.txt allows a URL.
 
 Crawls only use `BuiltinEngine` (docs/adr/0004). `ReppyEngine` gets the same rules, except those
 that reppy interprets differently or that could make it backtrack excessively. It reports how many
@@ -60,7 +60,7 @@ class ReppyEngine:
         all_rules = rules.rules_for(user_agent)
         if not has("reppy"):
             return Opinion(None, "not installed; docs/deployment.md states how to build it")
-        lines = [line for rule in all_rules if (line := _line(rule))]
+        lines = [line for rule in all_rules if (line := _format_rule(rule))]
         skipped = len(all_rules) - len(lines)
         path = comparable_url(url)
         if not path.isprintable():
@@ -80,12 +80,12 @@ class ReppyEngine:
         return Opinion(allowed, reason)
 
 
-def _line(rule: Rule) -> str | None:
+def _format_rule(rule: Rule) -> str | None:
     pattern = _STARS.sub("*", rule.pattern)
     if pattern.count("*") > 1 or _DIFFERS_IN_REPPY.search(pattern):
         return None
-    body, anchored = comparable_pattern(pattern, allow=rule.allow)
-    return f"{'Allow' if rule.allow else 'Disallow'}: {body}{'$' * anchored}"
+    body, is_anchored = comparable_pattern(pattern, allow=rule.allow)
+    return f"{'Allow' if rule.allow else 'Disallow'}: {body}{'$' * is_anchored}"
 
 
 ENGINES: tuple[RobotsEngine, ...] = (BuiltinEngine(), ReppyEngine())

@@ -35,7 +35,7 @@ class RobotsMemory:
         self._lock = threading.Lock()
         self._records: OrderedDict[str, tuple[RobotsRecord, float]] = OrderedDict()
         self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
-        self._rules_count = 0
+        self._rule_count = 0
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
         """Return an origin's record and rules, and when they were last checked, or None."""
@@ -57,14 +57,14 @@ class RobotsMemory:
             while len(self._records) > self._max_origins:
                 self._records.popitem(last=False)
             if record.version not in self._rules:
-                self._rules_count += rules.size
+                self._rule_count += rules.size
             self._rules[record.version] = rules
             self._rules.move_to_end(record.version)
             while len(self._rules) > 1 and self._is_full():
-                self._rules_count -= self._rules.popitem(last=False)[1].size
+                self._rule_count -= self._rules.popitem(last=False)[1].size
 
     def _is_full(self) -> bool:
-        return len(self._rules) > self._max_files or self._rules_count > self._max_rules
+        return len(self._rules) > self._max_files or self._rule_count > self._max_rules
 
     def drop(self, origin: str) -> None:
         """Remove an origin's replaced record."""

@@ -40,7 +40,7 @@ MAX_VALIDATORS_BYTES = 1_000
 # Rules from an older parser are fetched in full again, because it may have skipped lines.
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
-UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
+RECORD_ERRORS = (struct.error, zlib.error, ValueError, TypeError, LookupError)
 """Raised for a record in another version's format."""
 
 
@@ -122,19 +122,21 @@ def current_state(
         ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
-    tried_ago_s = (now_ms + ahead_ms - record.tried_at_ms) / 1000
-    failed_recently = record.failing_since_ms > 0 and tried_ago_s < settings.robots_error_s
+    since_last_response_s = (now_ms + ahead_ms - record.last_response_at_ms) / 1000
+    has_failed_recently = (
+        record.failing_since_ms > 0 and since_last_response_s < settings.robots_error_s
+    )
     if record.is_good:
         if age_s >= settings.robots_usable_s:
             return MISSING
-        fresh = failed_recently or age_s < settings.robots_fresh_s
-    elif failed_recently:
-        fresh = True
+        is_fresh = has_failed_recently or age_s < settings.robots_fresh_s
+    elif has_failed_recently:
+        is_fresh = True
     else:
         return MISSING
-    retry_at_ms = record.tried_at_ms + settings.robots_error_s * 1000
+    retry_at_ms = record.last_response_at_ms + settings.robots_error_s * 1000
     return CachedRules(
-        state=RulesState.FRESH if fresh else RulesState.STALE,
+        state=RulesState.FRESH if is_fresh else RulesState.STALE,
         rules=rules,
         fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
         status=record.status if record.status > 0 else None,
@@ -155,10 +157,10 @@ class RobotsRecord(NamedTuple):
     """Status of the response with the rules; a negative code for the reason if there was none."""
     fetched_at_ms: float
     """When that response arrived."""
-    tried_status: int
+    last_status: int
     """Status of the latest response. After an error, it may differ from `status`, because older
     rules were kept."""
-    tried_at_ms: float
+    last_response_at_ms: float
     """When the latest response arrived."""
     failing_since_ms: float
     """When the current series of errors started; 0 after a good response."""
@@ -197,11 +199,11 @@ def pack_record(
         validators: the validators of the response.
         failure: why there was no response. Only values in `FAILURES` are stored.
     """
-    code = _no_status(failure) if status is None else status
+    code = _encode_failure(failure) if status is None else status
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
     failing_since = at_ms if is_error(status) else 0
     head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
-    packed_validators = _packed_validators(validators, at_ms) if packed else b""
+    packed_validators = _pack_validators(validators, at_ms) if packed else b""
     return (
         head
         + _LENGTH.pack(len(packed_validators))
@@ -210,13 +212,17 @@ def pack_record(
     )
 
 
-def _no_status(failure: str | None) -> int:
+def _encode_failure(failure: str | None) -> int:
     return NO_STATUS - 1 - FAILURES.index(failure) if failure in FAILURES else NO_STATUS
 
 
-def _packed_validators(validators: Validators, at_ms: int) -> bytes:
-    short = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
-    return json.dumps([PARSER_VERSION, at_ms, *short]).encode() if any(short) else b""
+def _pack_validators(validators: Validators, at_ms: int) -> bytes:
+    stored_validators = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
+    return (
+        json.dumps([PARSER_VERSION, at_ms, *stored_validators]).encode()
+        if any(stored_validators)
+        else b""
+    )
 
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:

@@ -35,7 +35,7 @@ class RobotsRefreshes:
 
     def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
         self._redis = client
-        self._shared = shared
+        self._server_clock = shared
         self.claims = Leases(client, f"{prefix}robots.claims", CLAIM_S)
         """The leases that represent claims. `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
@@ -73,10 +73,10 @@ class RobotsRefreshes:
                 self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """Return in how many ms each robots.txt will be fetched; 0 if now or not claimed."""
+        """Return the ms until each robots.txt is fetched; 0 if due now or not claimed."""
         with robots_errors():
-            left_s = self.claims.left_s(origins)
-        waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
+            claims_s = self.claims.remaining_s(origins)
+        waits_ms = [max(0, int((claim_s - CLAIM_S) * 1000)) for claim_s in claims_s]
         return dict(zip(origins, waits_ms, strict=True))
 
     def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
@@ -88,7 +88,7 @@ class RobotsRefreshes:
         three round trips per `limit` origins examined. Finally removes killed workers' claims.
         """
         expiring = list[str]()
-        before_ms += self._shared.ahead_ms()
+        before_ms += self._server_clock.ahead_ms()
         with robots_errors():
             while len(expiring) < limit:
                 names = cast(
@@ -117,7 +117,7 @@ class RobotsRefreshes:
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
         """Reschedule used origins in 60 s, in case their refresh fails. Remove idle ones."""
-        due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
+        due_at_ms = max(before_ms, self._server_clock.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):
                 pipe.zrem(self.due_key, *names)

@@ -23,7 +23,7 @@ from aragog.crawl.politeness.robots_parser.parse import (
     UsageRule,
     read_lines,
 )
-from aragog.crawl.politeness.robots_parser.spelling import comparable_path, path_of
+from aragog.crawl.politeness.robots_parser.spelling import comparable_path, get_path
 from aragog.crawl.politeness.robots_parser.timed_rules import TimedRule, minute_of_day
 from aragog.crawl.politeness.robots_parser.usage_rules import UsageRules
 from aragog.crawl.politeness.tdm_file import TdmRule, TdmRules
@@ -48,17 +48,17 @@ _PRODUCT_END = re.compile(r"[/(]")
 class RobotsRules:
     """The rules of one robots.txt. Immutable and thread-safe. Pickles omit the cached matchers."""
 
-    __slots__ = ("_lines", "_matchers", "_tdm_rules", "_usage", "_whole", "agent", "tdm")
+    __slots__ = ("_lines", "_matchers", "_tdm_rules", "_usage", "_verdict_for_all", "agent", "tdm")
 
     def __init__(
         self,
         lines: RobotsLines | None = None,
-        whole: tuple[bool, str] | None = None,
+        verdict_for_all: tuple[bool, str] | None = None,
         agent: str | None = None,
         tdm: tuple[TdmRule, ...] | None = None,
     ) -> None:
         self._lines = lines or RobotsLines()
-        self._whole = whole
+        self._verdict_for_all = verdict_for_all
         self.agent = agent
         """The product token whose groups were kept in addition to those for `*`. None if all were
         kept."""
@@ -83,7 +83,7 @@ class RobotsRules:
 
     def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
         """Return the same rules plus those of the site's tdmrep.json."""
-        return RobotsRules(self._lines, self._whole, self.agent, tdm)
+        return RobotsRules(self._lines, self._verdict_for_all, self.agent, tdm)
 
     def packed(self) -> bytes:
         """Return the rules as JSON for `unpack`, without comments and unknown lines."""
@@ -144,12 +144,12 @@ class RobotsRules:
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
         """Return rules that allow everything, with a reason for display."""
-        return cls(whole=(True, reason))
+        return cls(verdict_for_all=(True, reason))
 
     @classmethod
     def disallow_all(cls, reason: str) -> RobotsRules:
         """Return rules that only allow robots.txt itself, with a reason for display."""
-        return cls(whole=(False, reason))
+        return cls(verdict_for_all=(False, reason))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -164,12 +164,12 @@ class RobotsRules:
             user_agent: a product token (`aragog`) or a full User-Agent header.
             url: a URL in any form. Only its path and query matter.
         """
-        path = path_of(url)
+        path = get_path(url)
         if path == "/robots.txt":
             return True
-        if self._whole is not None:
-            return self._whole[0]
-        matcher = self._matcher(self._group(user_agent))
+        if self._verdict_for_all is not None:
+            return self._verdict_for_all[0]
+        matcher = self._get_matcher(self._group_name(user_agent))
         if matcher is None:
             return False
         try:
@@ -178,24 +178,24 @@ class RobotsRules:
             return False
         return rule is None or rule.allow
 
-    def refusal(self, user_agent: str, *spellings: str) -> str | None:
+    def refusal(self, user_agent: str, *url_forms: str) -> str | None:
         """Return why `user_agent` may not fetch one of these forms of a URL, or None."""
-        for url in spellings:
+        for url in url_forms:
             if not self.allows(user_agent, url):
                 return self.explain(user_agent, url)
         return None
 
     def explain(self, user_agent: str, url: str) -> str:
         """Return a line of text that names the deciding rule for `url` and its line number."""
-        path = path_of(url)
+        path = get_path(url)
         if path == "/robots.txt":
             return "allowed: robots.txt itself is always allowed"
-        if self._whole is not None:
-            return f"{_verdict(self._whole[0])}: {self._whole[1]}"
-        group = self._group(user_agent)
+        if self._verdict_for_all is not None:
+            return f"{_verdict_text(self._verdict_for_all[0])}: {self._verdict_for_all[1]}"
+        group = self._group_name(user_agent)
         if group not in self._lines.groups:
             return f"allowed: no group of robots.txt is for {product_token(user_agent)} or *"
-        matcher = self._matcher(group)
+        matcher = self._get_matcher(group)
         if matcher is None:
             return f"refused: robots.txt has more than {MAX_RULES} rules for {group}"
         try:
@@ -204,7 +204,7 @@ class RobotsRules:
             return "refused: the path is too long for the wildcards in robots.txt"
         if rule is None:
             return f"allowed: no rule of the group for {group} matches"
-        return f"{_verdict(rule.allow)} by robots.txt {rule} (group for {group})"
+        return f"{_verdict_text(rule.allow)} by robots.txt {rule} (group for {group})"
 
     def statements(self, user_agent: str, url: str, drafts: Collection[str]) -> list[UseStatement]:
         """
@@ -227,13 +227,13 @@ class RobotsRules:
         if self.tdm is not None:
             statements.append(TDM_FILE_READ)
         if self._tdm_rules is not None:
-            statements += self._tdm_rules.statements(path_of(url))
-        if self._whole is not None or not (lines.usage or lines.signals):
+            statements += self._tdm_rules.statements(get_path(url))
+        if self._verdict_for_all is not None or not (lines.usage or lines.signals):
             return statements
-        group, path = self._group(user_agent), path_of(url)
+        group, path = self._group_name(user_agent), get_path(url)
         for draft, syntax, read in _SYNTAXES:
             if draft in drafts:
-                for rule in self._usage_rules(group, syntax).matching(path):
+                for rule in self._usage_rules(group, syntax).find_matching(path):
                     statements += read(rule.value, str(rule)[:300])
         return statements
 
@@ -244,17 +244,17 @@ class RobotsRules:
             self._usage[key] = UsageRules(rules)
         return self._usage[key]
 
-    def refused_use(
+    def use_refusal(
         self,
         user_agent: str,
         purposes: Collection[str],
         drafts: Collection[str],
-        *spellings: str,
+        *url_forms: str,
     ) -> str | None:
         """Return the line that forbids a purpose for one of these forms of a URL, or None."""
         if not purposes:
             return None
-        for url in spellings:
+        for url in url_forms:
             if statement := refused_purpose(self.statements(user_agent, url, drafts), purposes):
                 return f"not for {statement.purpose}: {statement.where}"
         return None
@@ -271,7 +271,7 @@ class RobotsRules:
             at_s: the time, in seconds since the epoch, for Request-rate lines with hours. If None,
                 all apply.
         """
-        group = self._group(user_agent)
+        group = self._group_name(user_agent)
         delay_s = self._lines.delay_s(group)
         if not self._lines.timed:
             return delay_s
@@ -300,7 +300,7 @@ class RobotsRules:
         """
         if not self._lines.timed:
             return 0.0
-        spans = [r for r in self._lines.timed_rules(self._group(user_agent)) if r.is_visit]
+        spans = [r for r in self._lines.timed_rules(self._group_name(user_agent)) if r.is_visit]
         if not spans:
             return 0.0
         minute = minute_of_day(at_s)
@@ -310,19 +310,19 @@ class RobotsRules:
 
     def timed_lines(self, user_agent: str) -> list[str]:
         """Return the Request-rate and Visit-time lines of the agent's group, for display."""
-        return [str(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
+        return [str(rule) for rule in self._lines.timed_rules(self._group_name(user_agent))]
 
     def rules_for(self, user_agent: str) -> list[Rule]:
         """Return the rules for `user_agent`, in the order of the file."""
-        if self._whole is not None:
-            return [Rule(self._whole[0], "/", 0)]
-        return self._lines.rules(self._group(user_agent))
+        if self._verdict_for_all is not None:
+            return [Rule(self._verdict_for_all[0], "/", 0)]
+        return self._lines.rules(self._group_name(user_agent))
 
-    def _group(self, user_agent: str) -> str:
+    def _group_name(self, user_agent: str) -> str:
         name = product_token(user_agent)
         return name if name in self._lines.groups else ALL_AGENTS
 
-    def _matcher(self, group: str) -> Matcher | None:
+    def _get_matcher(self, group: str) -> Matcher | None:
         """Return a group's matcher, or None if it has too many rules."""
         if group not in self._matchers:
             rules = self._lines.rules(group)
@@ -330,11 +330,12 @@ class RobotsRules:
         return self._matchers[group]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (RobotsRules, (self._lines, self._whole, self.agent, self.tdm))
+        return (RobotsRules, (self._lines, self._verdict_for_all, self.agent, self.tdm))
 
     def __repr__(self) -> str:
-        if self._whole is not None:
-            return f"<RobotsRules {_verdict(self._whole[0])}: {self._whole[1]}>"
+        if self._verdict_for_all is not None:
+            allowed, reason = self._verdict_for_all
+            return f"<RobotsRules {_verdict_text(allowed)}: {reason}>"
         return f"<RobotsRules for {', '.join(self._lines.groups) or 'no agent'}>"
 
 
@@ -380,8 +381,8 @@ def product_token(user_agent: str) -> str:
 
 def comparable_url(url: str) -> str:
     """Return the part of an absolute URL to compare with rules: normalized path and query."""
-    return comparable_path(path_of(url))
+    return comparable_path(get_path(url))
 
 
-def _verdict(allowed: bool) -> str:
+def _verdict_text(allowed: bool) -> str:
     return "allowed" if allowed else "refused"

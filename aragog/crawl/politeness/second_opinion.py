@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 2_048
 MAX_PATHS = 50
 _NOT_PRINTABLE = re.compile(rb"[^\t\n\r -~]")
 MAX_FILES = 200
-"""How many differences are saved. More are only counted."""
+"""The maximum number of saved files. Differences in other files are only counted."""
 
 
 class Difference(NamedTuple):
@@ -62,10 +62,10 @@ class SecondOpinion:
             return None
         disagreements = differences(origin, body, self.user_agent)
         if disagreements:
-            self._keep(origin, body, disagreements)
+            self._save(origin, body, disagreements)
         return bool(disagreements)
 
-    def _keep(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
+    def _save(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
         """Save the file and the differences. Ignores disk errors."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
@@ -106,5 +106,5 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
     patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MAX_PATHS])
-    literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
-    return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))
+    literal_paths = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
+    return list(dict.fromkeys(["/", *(p for p in literal_paths if p.startswith("/"))]))

@@ -1,5 +1,5 @@
 """
-A server's time, for machines whose own clock may be wrong or adjusted.
+A server's time, for machines whose clock may be wrong or adjusted.
 
 Times that workers compare must come from one clock: a page that looks older than the stored one is
 dropped. The server's time is this machine's monotonic clock, which is never adjusted, plus an
@@ -20,11 +20,11 @@ from aragog.runtime.clock import Clock
 STEP_MS = 1000
 """If the wall clock jumps by this much relative to the monotonic clock, the offset is measured
 again. The machine may have slept, which stops the monotonic clock."""
-CHECK_EVERY_S = 60.0
+CHECK_INTERVAL_S = 60.0
 """How often the offset is measured. Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
 RECHECK_S = 1.0
 """How soon to measure again after a failed or inaccurate measurement."""
-ACCURATE_BOUND_MS = 25.0
+MAX_ACCURATE_ERROR_MS = 25.0
 MAX_READINGS = 5
 """Readings per measurement. The most accurate one is used."""
 
@@ -35,7 +35,7 @@ class Offset(NamedTuple):
     """How far a server's time is ahead of the local monotonic clock, in ms."""
 
     ms: float
-    bound_ms: float
+    max_error_ms: float
     """The largest possible error of `ms`, in either direction."""
 
 
@@ -72,12 +72,12 @@ class SharedClock:
         """Return how many ms the server's time is ahead of the local clock; may be negative."""
         return self.server_now_ms() - self._clock.now_ms()
 
-    def bound_ms(self) -> float:
+    def max_error_ms(self) -> float:
         """
         Return the time's largest possible error in ms, without the drift since the last
         measurement.
         """
-        return self._current_offset().bound_ms
+        return self._current_offset().max_error_ms
 
     def _current_offset(self) -> Offset:
         offset = self._offset
@@ -98,9 +98,9 @@ class SharedClock:
     def _must_check(self) -> bool:
         if self._clock.monotonic_s() >= self._check_at_s:
             return True
-        return abs(self._boot() - self._boot_ms) > STEP_MS
+        return abs(self._estimate_boot_ms() - self._boot_ms) > STEP_MS
 
-    def _boot(self) -> float:
+    def _estimate_boot_ms(self) -> float:
         return self._clock.now_ms() - self._clock.monotonic_s() * 1000
 
     def _measure_again(self) -> None:
@@ -108,30 +108,30 @@ class SharedClock:
             self._measure()
         except TRANSIENT as error:
             log.warning("cannot check the time of %s: %s", self._name, error)
-            self._boot_ms = self._boot()
+            self._boot_ms = self._estimate_boot_ms()
             self._check_at_s = self._clock.monotonic_s() + RECHECK_S
 
     def _measure(self) -> None:
-        measured = self._best_reading()
-        self._boot_ms = self._boot()
-        is_accurate = measured.bound_ms <= ACCURATE_BOUND_MS
-        after_s = CHECK_EVERY_S if is_accurate else RECHECK_S
-        self._check_at_s = self._clock.monotonic_s() + after_s
+        new_offset = self._best_reading()
+        self._boot_ms = self._estimate_boot_ms()
+        is_accurate = new_offset.max_error_ms <= MAX_ACCURATE_ERROR_MS
+        delay_s = CHECK_INTERVAL_S if is_accurate else RECHECK_S
+        self._check_at_s = self._clock.monotonic_s() + delay_s
         current = self._offset
         if current is not None:
-            difference_ms = measured.ms - current.ms
-            if abs(difference_ms) <= current.bound_ms + measured.bound_ms:
+            difference_ms = new_offset.ms - current.ms
+            if abs(difference_ms) <= current.max_error_ms + new_offset.max_error_ms:
                 # Both may be correct, so keep the time continuous.
-                if current.bound_ms <= max(ACCURATE_BOUND_MS, measured.bound_ms):
+                if current.max_error_ms <= max(MAX_ACCURATE_ERROR_MS, new_offset.max_error_ms):
                     return
             elif abs(difference_ms) > STEP_MS:
                 log.warning("the time of %s jumped by %+.1f s", self._name, difference_ms / 1000)
         elif not is_accurate:
             log.warning(
                 "the time of %s is only known to %.0f ms: the server responds slowly, or this "
-                "machine is overloaded", self._name, measured.bound_ms,
+                "machine is overloaded", self._name, new_offset.max_error_ms,
             )  # fmt: skip
-        self._offset = measured
+        self._offset = new_offset
 
     def _best_reading(self) -> Offset:
         readings: list[Offset] = []
@@ -140,11 +140,11 @@ class SharedClock:
             server_ms = self._server_ms()
             received_ms = self._clock.monotonic_s() * 1000
             # The server truncates its time to whole ms.
-            bound_ms = (received_ms - sent_ms) / 2 + 1
-            readings.append(Offset(server_ms - (sent_ms + received_ms) / 2, bound_ms))
-            if bound_ms <= ACCURATE_BOUND_MS:
+            max_error_ms = (received_ms - sent_ms) / 2 + 1
+            readings.append(Offset(server_ms - (sent_ms + received_ms) / 2, max_error_ms))
+            if max_error_ms <= MAX_ACCURATE_ERROR_MS:
                 break
-        return min(readings, key=lambda reading: reading.bound_ms)
+        return min(readings, key=lambda reading: reading.max_error_ms)
 
 
 class ServerTime:

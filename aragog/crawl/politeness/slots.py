@@ -20,7 +20,7 @@ MAX_LATENCY_INTERVAL_US = 10_000_000.0
 _MIN_RESPONSES = 8
 # A step of the latency factor.
 _LATENCY_STEP = math.log(100) / 255
-_FINE, _MIDDLE = 8192, 512
+_USUAL_SCALE, _RECENT_SCALE = 8192, 512
 # Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not
 # overloaded, and the measurement includes our own delays.
 MIN_LATENCY_MS = 50.0
@@ -39,7 +39,7 @@ class SlotRequest:
     """The domain's key, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
     """Crawl-delay in seconds, before the configured maximum."""
-    within_ms: int | None = None
+    max_wait_ms: int | None = None
     """The longest acceptable wait; `politeness.horizon_s` if None."""
     urgent: bool = False
     """True to go ahead of all requests that are not urgent."""
@@ -61,7 +61,7 @@ class Slot:
     token: int
     """Identifies the slot's owner in permit requests."""
     pre_granted_until_us: float = 0.0
-    """When its pre-granted permit expires. 0 if it has none."""
+    """When its pre-granted permit expires; 0 if it has none."""
     urgent: bool = False
     """True if this slot gets its permit before other slots."""
     node: str = ""
@@ -132,7 +132,7 @@ class DomainReport:
 
     def interval_us(self, interval_us: float) -> float:
         """Return the actual interval, given the one from the domain's rate or Crawl-delay."""
-        return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
+        return lengthen_interval_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
 class DomainState(NamedTuple):
@@ -151,7 +151,7 @@ class DomainState(NamedTuple):
     factor: int = 100
     """The backoff factor in percent. 200 halves the rate."""
     errors_in_a_row: int = 0
-    behind_us: int = 0
+    urgent_gap_us: int = 0
     """How long before `planned_us` the last urgent slot is, at most 4,294 s."""
     means: int = 0
     """Bit fields: usual latency (16), latency of the latest responses (12), number of responses
@@ -171,7 +171,7 @@ class DomainState(NamedTuple):
         """The latency of the latest responses, and the usual latency; None until known."""
         if self.means % 16 < _MIN_RESPONSES:
             return None, None
-        recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
+        recent, usual = (self.means >> 4) % 4096 / _RECENT_SCALE, (self.means >> 16) / _USUAL_SCALE
         return MIN_LATENCY_MS * math.exp(recent), MIN_LATENCY_MS * math.exp(usual)
 
 
@@ -186,10 +186,12 @@ def to_latency_steps(factor: float) -> int:
     return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 
 
-def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
+def lengthen_interval_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
     """Return the interval lengthened by errors and latency, as in lua/prelude.lua."""
-    by_latency_us = min(interval_us * latency_factor, max(interval_us, MAX_LATENCY_INTERVAL_US))
-    return max(interval_us * backoff_factor, by_latency_us)
+    latency_interval_us = min(
+        interval_us * latency_factor, max(interval_us, MAX_LATENCY_INTERVAL_US)
+    )
+    return max(interval_us * backoff_factor, latency_interval_us)
 
 
 def ceil_ms(us: float) -> int:

@@ -20,11 +20,11 @@ TDM_PATH = "/.well-known/tdmrep.json"
 MAX_TDM_RULES = 1_000
 _MAX_PATTERN_CHARS = 2_000
 _MAX_POLICY_CHARS = 200
-_VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
+_RESERVATION_VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
-def covers_any(purposes: Collection[str]) -> bool:
-    """Return True if one of these purposes is use by AI models, which the file can reserve."""
+def includes_ai_use(purposes: Collection[str]) -> bool:
+    """Return True if one of these purposes is use by AI models. A tdmrep.json can forbid that."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 
@@ -60,32 +60,34 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     reserve it.
     """
     try:
-        rules = json.loads(body, object_pairs_hook=_members)
+        rules = json.loads(body, object_pairs_hook=_read_members)
     except (ValueError, RecursionError):
         return ()
     if not isinstance(rules, list):
         return ()
     if len(rules) > MAX_TDM_RULES:
         return UNREADABLE
-    parsed = (_rule(rule, number) for number, rule in enumerate(rules, 1))
+    parsed = (_parse_rule(rule, number) for number, rule in enumerate(rules, 1))
     return tuple(rule for rule in parsed if rule is not None)
 
 
-def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _read_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return a JSON object's members. Of two reservations, the stricter one is used."""
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]
     if len(values) > 1:
-        members["tdm-reservation"] = next((v for v in values if _reservation(v) == "1"), values[-1])
+        members["tdm-reservation"] = next(
+            (v for v in values if _parse_reservation(v) == "1"), values[-1]
+        )
     return members
 
 
-def _reservation(value: object) -> str:
+def _parse_reservation(value: object) -> str:
     is_number_or_text = isinstance(value, int | str) and not isinstance(value, bool)
-    return _VALUES.get(value, "") if is_number_or_text else ""
+    return _RESERVATION_VALUES.get(value, "") if is_number_or_text else ""
 
 
-def _rule(rule: object, number: int) -> TdmRule | None:
+def _parse_rule(rule: object, number: int) -> TdmRule | None:
     """Parse an element of the array. Returns None if it has no pattern."""
     if not isinstance(rule, dict):
         return None
@@ -94,7 +96,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
         return None
     policy = rule.get("tdm-policy")
     url = policy[:_MAX_POLICY_CHARS] if isinstance(policy, str) else ""
-    return TdmRule(pattern, _reservation(value), url, number)
+    return TdmRule(pattern, _parse_reservation(value), url, number)
 
 
 class TdmRules:
@@ -115,14 +117,14 @@ class TdmRules:
         if self._matchers is None:
             self._matchers = [(r, Matcher([Rule(False, r.pattern, r.number)])) for r in self._rules]
         try:
-            first = next(
+            first_match = next(
                 (rule for rule, matcher in self._matchers if matcher.best_rule(path)), None
             )
         except TooCostly:
             return [statement for rule in self._rules for statement in _statements(rule)]
-        if first is None:
+        if first_match is None:
             return []
-        with_same_pattern = (rule for rule in self._rules if rule.pattern == first.pattern)
+        with_same_pattern = (rule for rule in self._rules if rule.pattern == first_match.pattern)
         return [statement for rule in with_same_pattern for statement in _statements(rule)]
 
 

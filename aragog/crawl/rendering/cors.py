@@ -21,8 +21,8 @@ def is_readable(resource: Resource, request: ResourceRequest) -> bool:
     """Return True if CORS lets the page read the response to a request without credentials."""
     if request.origin is None or origin_of(resource.url) == request.origin:
         return True
-    allowed = next((v for k, v in resource.headers if k.lower() == ALLOW_ORIGIN), None)
-    return allowed in ("*", request.origin)
+    allowed_origin = next((v for k, v in resource.headers if k.lower() == ALLOW_ORIGIN), None)
+    return allowed_origin in ("*", request.origin)
 
 
 def cors_headers(page_origin: str) -> dict[str, str]:

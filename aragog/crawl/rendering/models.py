@@ -28,7 +28,7 @@ class ResourceRequest:
     accept: str
     origin: str | None
     """The origin for the CORS check; None if any page may use the response."""
-    until_s: float
+    deadline_s: float
     """The page's deadline, on the monotonic clock."""
     purposes: str | None = None
     """The crawl's purposes; None for those in the settings."""
@@ -53,7 +53,7 @@ if our own infrastructure fails."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPage:
     """The document after its scripts have run."""
 
     html: bytes

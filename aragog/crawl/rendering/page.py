@@ -23,7 +23,7 @@ from aragog.crawl.rendering.models import (
     FetchResource,
     NotRendered,
     PlainPage,
-    Rendered,
+    RenderedPage,
     Resource,
     ResourceRequest,
 )
@@ -54,8 +54,7 @@ READ_DOM_SCRIPT = """(() => {
 
 class PageRun:
     """
-    Renders one page in a browser context of its own, without other pages' cookies, storage or
-    cache.
+    Renders one page in a separate browser context, without other pages' cookies, storage or cache.
 
     Args:
         fetch: fetches resources for its scripts.
@@ -78,10 +77,10 @@ class PageRun:
         self._fetch = fetch
         self._user_agent = user_agent
         self._max_html_bytes = max_html_bytes
-        self._until_s = 0.0
+        self._deadline_s = 0.0
         self._has_document = False
-        self._requests = 0
-        self._bytes = 0
+        self._request_count = 0
+        self._resource_bytes = 0
         self._failure: Exception | None = None
 
     @property
@@ -89,7 +88,7 @@ class PageRun:
         """True if the browser failed before it requested the page, so `run` can be repeated."""
         return not self._has_document and self._remaining_s() > 0
 
-    async def run(self, chromium: Chromium) -> Rendered | NotRendered:
+    async def run(self, chromium: Chromium) -> RenderedPage | NotRendered:
         """
         Render the page.
 
@@ -98,7 +97,7 @@ class PageRun:
             TimeoutError: the page does not return its DOM.
             AragogError: our own infrastructure failed.
         """
-        self._until_s = time.monotonic() + self._settings.deadline_s
+        self._deadline_s = time.monotonic() + self._settings.deadline_s
         pool = ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, thread_name_prefix="render")
         self._pool = pool
         try:
@@ -116,7 +115,7 @@ class PageRun:
             raise self._failure
         return result
 
-    async def _render(self, chromium: Chromium) -> Rendered | NotRendered:
+    async def _render(self, chromium: Chromium) -> RenderedPage | NotRendered:
         context = await chromium.new_context(
             accept_downloads=False,
             service_workers="block",
@@ -128,21 +127,21 @@ class PageRun:
             page = await context.new_page()
             crashed = asyncio.Event()
             page.on("crash", lambda _: crashed.set())
-            reading = asyncio.ensure_future(self._read_when_idle(page))
-            waiting = asyncio.ensure_future(crashed.wait())
+            reading_task = asyncio.ensure_future(self._read_when_idle(page))
+            crash_task = asyncio.ensure_future(crashed.wait())
             try:
-                await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({reading_task, crash_task}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                waiting.cancel()
-                reading.cancel()  # no effect if it is done
-                await asyncio.wait({reading})
-            return PAGE_CRASHED if reading.cancelled() else reading.result()
+                crash_task.cancel()
+                reading_task.cancel()  # no effect if it is done
+                await asyncio.wait({reading_task})
+            return PAGE_CRASHED if reading_task.cancelled() else reading_task.result()
         finally:
             with suppress(Error, TimeoutError):
                 async with asyncio.timeout(GRACE_PERIOD_S):
                     await context.close()
 
-    async def _read_when_idle(self, page: Page) -> Rendered | NotRendered:
+    async def _read_when_idle(self, page: Page) -> RenderedPage | NotRendered:
         """Read the DOM when the page sends no more requests, or at its deadline."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._remaining_s()):
@@ -170,7 +169,7 @@ class PageRun:
         body = BOM + (html or "").encode(errors="replace")
         if html is None or len(body) > self._max_html_bytes:
             return NotRendered(f"the rendered page exceeds {self._max_html_bytes} bytes")
-        return Rendered(body, self._requests)
+        return RenderedPage(body, self._request_count)
 
     async def _route(self, route: Route, request: Request) -> None:
         with suppress(Error):  # the page has been closed
@@ -180,7 +179,7 @@ class PageRun:
                 await route.fulfill(status=200, headers=headers, body=self._document.body)
             elif request.resource_type == "stylesheet":
                 await route.fulfill(status=200, headers={"content-type": "text/css"}, body="")
-            elif request.resource_type in SERVED_TYPES and self._may_request(request):
+            elif request.resource_type in SERVED_TYPES and self._admit_request(request):
                 await self._respond(route, request)
             else:
                 await route.abort("aborted")
@@ -192,12 +191,12 @@ class PageRun:
             and request.frame.parent_frame is None
         )
 
-    def _may_request(self, request: Request) -> bool:
-        self._requests += 1
+    def _admit_request(self, request: Request) -> bool:
+        self._request_count += 1
         return (
             request.method == "GET"
             and request.url.startswith(("http://", "https://"))
-            and self._requests <= self._settings.max_requests
+            and self._request_count <= self._settings.max_requests
             and self._failure is None
         )
 
@@ -229,11 +228,11 @@ class PageRun:
         if request_origin is None and request.resource_type != "script":
             request_origin = self._origin  # data from other origins needs CORS, unlike scripts
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
-        return ResourceRequest(url, accept, request_origin, self._until_s)
+        return ResourceRequest(url, accept, request_origin, self._deadline_s)
 
     def _is_within_size_limit(self, resource: Resource) -> bool:
-        self._bytes += len(resource.body)
-        return self._bytes <= self._settings.max_bytes
+        self._resource_bytes += len(resource.body)
+        return self._resource_bytes <= self._settings.max_bytes
 
     def _remaining_s(self) -> float:
-        return max(0.0, self._until_s - time.monotonic())
+        return max(0.0, self._deadline_s - time.monotonic())

@@ -16,7 +16,7 @@ import threading
 from playwright.async_api import Error
 
 from aragog.crawl.rendering.browser import Browser, first_line
-from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, RenderedPage
 from aragog.crawl.rendering.page import PageRun
 from aragog.settings import RenderingSettings
 
@@ -40,9 +40,9 @@ class Renderer:
         self._max_html_bytes = max_html_bytes
         self._thread = threading.local()
 
-    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+    def render(self, document: PlainPage, fetch: FetchResource) -> RenderedPage | NotRendered:
         """
-        Blocks for at most `rendering.deadline_s` plus a few seconds.
+        Render a page. Blocks for at most `rendering.deadline_s` plus a few seconds.
 
         Raises:
             BrowserUnavailable: no browser can be started.
@@ -69,7 +69,7 @@ class Renderer:
         loop: asyncio.Runner = self._thread.loop
         return loop
 
-    async def _render(self, page: PageRun) -> Rendered | NotRendered:
+    async def _render(self, page: PageRun) -> RenderedPage | NotRendered:
         browser = await self._browser()
         was_used = browser.page_count > 0
         result = await self._run(page, browser)
@@ -78,12 +78,12 @@ class Renderer:
             result = await self._run(page, await self._browser())
         return result
 
-    async def _run(self, page: PageRun, browser: Browser) -> Rendered | NotRendered:
+    async def _run(self, page: PageRun, browser: Browser) -> RenderedPage | NotRendered:
         browser.page_count += 1
         has_succeeded = False
         try:
             result = await page.run(browser.chromium)
-            has_succeeded = isinstance(result, Rendered)
+            has_succeeded = isinstance(result, RenderedPage)
         except TimeoutError:
             result = NotRendered(f"its scripts did not end within {self._settings.deadline_s:g} s")
         except Error as error:
@@ -94,13 +94,13 @@ class Renderer:
         return result
 
     async def _browser(self) -> Browser:
-        """Return this thread's browser, a new one if it has exited."""
+        """Return this thread's browser. Starts a new one if it has exited."""
         browser: Browser | None = self._thread.browser
         if browser is not None and browser.chromium.is_connected():
             return browser
         await self._stop()
-        self._thread.browser = started = await Browser.start(self._settings)
-        return started
+        self._thread.browser = new_browser = await Browser.start(self._settings)
+        return new_browser
 
     async def _stop(self) -> None:
         browser, self._thread.browser = self._thread.browser, None

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError, WatchError
 
 from pinlater.redis.errors import redis_errors
 
-_RUNS = "already in progress"
+_ALREADY_RUNNING = "already in progress"
 """Part of Redis' error message if a rewrite is already running."""
 
 
@@ -28,12 +28,12 @@ class FileRewrite:
         self._key = f"{prefix}file_rewrite"
 
     def request(self) -> None:
-        """Start a rewrite. If one is running, `begin_requested` starts the next one later."""
+        """Start a rewrite. If one is running, `start_requested` starts the next one later."""
         with redis_errors("the private Redis"):
             self._redis.set(self._key, os.urandom(8))
-        self.begin_requested()
+        self.start_requested()
 
-    def begin_requested(self) -> None:
+    def start_requested(self) -> None:
         """Start a rewrite if one was requested and none is running."""
         with redis_errors("the private Redis"), self._redis.pipeline() as pipe:
             pipe.watch(self._key)  # type: ignore[no-untyped-call]
@@ -42,7 +42,7 @@ class FileRewrite:
             try:
                 self._redis.bgrewriteaof()
             except ResponseError as error:
-                if _RUNS not in str(error):
+                if _ALREADY_RUNNING not in str(error):
                     raise
                 return
             try:

@@ -81,38 +81,38 @@ class Leases:
         )
 
     def release(self, names: Sequence[str]) -> None:
-        """Releasing a free lease has no effect."""
+        """Release leases. Has no effect on free ones."""
         if names:
             self.client.hdel(self.key, *map(field, names))
 
-    def left_s(self, names: Sequence[str]) -> list[float]:
+    def remaining_s(self, names: Sequence[str]) -> list[float]:
         """Return the seconds until each lease expires, in order; 0 if it is free."""
         if not names:
             return []
         with self.client.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hmget(self.key, [field(name) for name in names])
-            (now_s, now_us), values = pipe.execute()
-        now = now_s + now_us / 1_000_000
-        return [max(0.0, _until_s(value) - now) for value in values]
+            (seconds, micros), values = pipe.execute()
+        now_s = seconds + micros / 1_000_000
+        return [max(0.0, _expiry_s(value) - now_s) for value in values]
 
     def count(self) -> int:
-        """Includes expired leases that were not removed yet."""
+        """Return the number of leases, including expired ones that were not removed yet."""
         return int(self.client.hlen(self.key))
 
     def sweep(self) -> int:
         """Delete expired leases, about 500 per step. Returns how many."""
-        cursor, dropped = b"0", 0
+        cursor, removed_count = b"0", 0
         while True:
             cursor, step = _script("lease_sweep").run(self.client, leases=self.key, cursor=cursor)
-            dropped += step
+            removed_count += step
             if int(cursor) == 0:
-                return int(dropped)
+                return int(removed_count)
 
 
 def _script(name: str) -> LuaScript:
     return load_script("aragog.crawl.shared_redis", name)
 
 
-def _until_s(value: bytes | None) -> float:
+def _expiry_s(value: bytes | None) -> float:
     return -math.inf if value is None else float(value.partition(b":")[0])

@@ -55,7 +55,8 @@ class RedisNodes:
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
         """Group (key, item) pairs by server, in order."""
-        return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
+        groups = self._ring.group(items)
+        return [(self._clients[node], node_items) for node, node_items in groups.items()]
 
     def close(self) -> None:
         for client in self.clients:

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_BYTES = 1_000_000
 """Only this much of a page is searched for a form."""
-_BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
+_BUTTON_TYPES = frozenset({"submit", "image", "button", "reset", "file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
     """
     tree = LexborHTMLParser(body[:MAX_BYTES].decode("utf-8", "replace"))
     for form in tree.css("form"):
-        values = tuple(_values(form))
+        values = tuple(_read_values(form))
         if names and names <= {name for name, _ in values}:
             action = urljoin(url, (form.attributes.get("action") or "").strip())
             method = (form.attributes.get("method") or "get").strip().upper()
@@ -48,7 +48,7 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
     return None
 
 
-def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
+def _read_values(form: LexborNode) -> Iterator[tuple[str, str]]:
     """
     Yield the fields that a browser sends when the user presses Enter, with only the first submit
     button.
@@ -56,22 +56,24 @@ def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
     has_submit_button = False
     for node in form.css("input, select, textarea, button"):
         attributes = node.attributes
-        name, kind = attributes.get("name"), (attributes.get("type") or "").lower()
+        name, input_type = attributes.get("name"), (attributes.get("type") or "").lower()
         if node.tag == "button":
-            kind = kind or "submit"
+            input_type = input_type or "submit"
         if not name or "disabled" in attributes:
             continue
-        if kind == "submit" and not has_submit_button:
+        if input_type == "submit" and not has_submit_button:
             has_submit_button = True
             yield name, attributes.get("value") or ""
-        elif kind in _BUTTONS or (kind in ("checkbox", "radio") and "checked" not in attributes):
+        elif input_type in _BUTTON_TYPES or (
+            input_type in ("checkbox", "radio") and "checked" not in attributes
+        ):
             continue
         elif node.tag == "select":
             yield name, _selected_value(node)
         elif node.tag == "textarea":
             yield name, node.text()
         else:
-            fallback = "on" if kind in ("checkbox", "radio") else ""
+            fallback = "on" if input_type in ("checkbox", "radio") else ""
             yield name, attributes.get("value", fallback) or ""
 
 

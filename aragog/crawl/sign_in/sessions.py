@@ -30,7 +30,7 @@ class Session:
     """The cookies for one origin and crawl, and the last sign-in's result."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
-    """The cookies, from `Cookies.plain`; empty if not signed in."""
+    """The cookies, from `Cookies.to_json_values`; empty if not signed in."""
     sign_in_started_at_ms: int = 0
     """When the last sign-in started."""
     failures: int = 0
@@ -49,7 +49,7 @@ class FetchSession:
     cookies: OriginCookies
     crawl: str
     sign_in_started_at_ms: int
-    cookies_before: list[tuple[Any, ...]]
+    original_cookies: list[tuple[Any, ...]]
     """The session's cookies before the fetch."""
 
 

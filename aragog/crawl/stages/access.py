@@ -24,7 +24,7 @@ from aragog.crawl.stages.access_rules import (
     Verdict,
 )
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, InLine, WaitingLine
+from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, WaitingJob, WaitingLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import pack_statements
@@ -32,7 +32,7 @@ from urlspelling.domain import origin
 
 # On a busy machine, a woken thread takes about this long to open a connection.
 HEAD_START_MS = 30
-_REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
+_REFUSALS_BY_SITE = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
 """The site causes these denials. All others come from this crawler or its operator."""
 
 
@@ -55,7 +55,9 @@ class Denial(NamedTuple):
     def outcome(self) -> OutcomeKind:
         if isinstance(self.verdict, RulesUnreachable):
             return OutcomeKind.UNREACHABLE
-        return OutcomeKind.REFUSED if self.verdict.cause in _REFUSED else OutcomeKind.BLOCKED
+        return (
+            OutcomeKind.REFUSED if self.verdict.cause in _REFUSALS_BY_SITE else OutcomeKind.BLOCKED
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Access:
 
     def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
         """Return the gate for one fetch. Close it after the fetch."""
-        return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
+        return PoliteGate(self.rules, slot, _request_kind(job), self._purposes(job))
 
     def _purposes(self, job: UrlJob) -> tuple[str, ...]:
         return job.purposes_with_default(self.rules.settings.preferences.purposes)
@@ -114,20 +116,20 @@ class Access:
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
         """Group the jobs by `AccessRules.verdicts`."""
-        verdicts_by_kind = JobVerdicts()
+        grouped = JobVerdicts()
         requests = [
-            AccessRequest(job.next_url, job.spellings, _kind(job), self._purposes(job))
+            AccessRequest(job.next_url, job.url_forms, _request_kind(job), self._purposes(job))
             for job in jobs
         ]
         verdicts = self.rules.verdicts(requests, takedowns=takedowns)
         for job, verdict in zip(jobs, verdicts, strict=True):
-            verdicts_by_kind.add(job, verdict)
-        return verdicts_by_kind
+            grouped.add(job, verdict)
+        return grouped
 
     def statements(self, url: str) -> str:
         """
-        Return what robots.txt says about using the page just requested; empty if it
-        says nothing.
+        Return what robots.txt says about uses of the page that was just requested. Returns an empty
+        string if it says nothing.
         """
         settings = self.rules.settings
         rules = self.rules.robots.rules_after_admission(origin(url))
@@ -138,32 +140,32 @@ class Access:
 
     def assign_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
-    ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
+    ) -> tuple[list[tuple[UrlJob, Slot]], list[WaitingJob]]:
         """
         Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
-        that must wait in line (their domain's queue).
+        that must wait in their domain's queue (called line).
         """
         limiter = self.limiter
-        near: list[tuple[UrlJob, Slot]] = []
-        to_reserve: list[tuple[UrlJob, SlotRequest]] = []
+        jobs_with_slots: list[tuple[UrlJob, Slot]] = []
+        slot_requests: list[tuple[UrlJob, SlotRequest]] = []
         for job, delay_s in jobs:
             key, urgent = limiter.key_for(job.next_url), job.priority <= URGENT
             if self._has_slot(job, key):
                 slot = limiter.resume(key, job.slot_at_ms or 0, delay_s, urgent=urgent)
-                near.append((job, slot))
+                jobs_with_slots.append((job, slot))
             else:
-                within_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
-                to_reserve.append(
-                    (job, SlotRequest(key, delay_s, within_ms=within_ms, urgent=urgent))
+                max_wait_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+                slot_requests.append(
+                    (job, SlotRequest(key, delay_s, max_wait_ms=max_wait_ms, urgent=urgent))
                 )
-        in_line: list[InLine] = []
-        replies = limiter.reserve([request for _, request in to_reserve])
-        for (job, request), reply in zip(to_reserve, replies, strict=True):
+        in_line: list[WaitingJob] = []
+        replies = limiter.reserve([request for _, request in slot_requests])
+        for (job, request), reply in zip(slot_requests, replies, strict=True):
             if isinstance(reply, RateExceeded):
                 in_line.append(self._in_line(job, request.crawl_delay_s, reply))
             else:
-                near.append((job, reply))
-        return sorted(near, key=lambda pair: pair[1].request_at_us), in_line
+                jobs_with_slots.append((job, reply))
+        return sorted(jobs_with_slots, key=lambda pair: pair[1].request_at_us), in_line
 
     def _has_slot(self, job: UrlJob, key: str) -> bool:
         if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):
@@ -171,22 +173,24 @@ class Access:
         max_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS + HEAD_START_MS
         return self.limiter.wait_ms(key, job.slot_at_ms) <= max_ms
 
-    def _in_line(self, job: UrlJob, crawl_delay_s: float | None, exceeded: RateExceeded) -> InLine:
+    def _in_line(
+        self, job: UrlJob, crawl_delay_s: float | None, exceeded: RateExceeded
+    ) -> WaitingJob:
         wait_ms = self.limiter.wait_ms(exceeded.key, exceeded.free_at_ms)
         is_in_front = job.slot_at_ms is not None
-        return InLine(
+        return WaitingJob(
             replace(job, slot_at_ms=None), exceeded.key, crawl_delay_s, wait_ms, is_in_front
         )
 
-    def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
+    def return_to_line(self, job: UrlJob, free_at_ms: int) -> WaitingJob:
         """Return an entry that puts the job at the front of the line until its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules
         delay_s = cached.crawl_delay_s(self.rules.settings.fetch.user_agent) if cached else None
         wait_ms = self.limiter.wait_ms(key, free_at_ms)
-        return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, to_front=True)
+        return WaitingJob(replace(job, slot_at_ms=None), key, delay_s, wait_ms, to_front=True)
 
 
-def _kind(job: UrlJob) -> RequestKind:
+def _request_kind(job: UrlJob) -> RequestKind:
     return RequestKind.SITEMAP if job.sitemap else RequestKind.PAGE

@@ -13,14 +13,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
-from aragog.crawl.fetcher.user_agent import missing_contact_reason
+from aragog.crawl.fetcher.user_agent import user_agent_refusal
 from aragog.crawl.pipeline.ports import TakedownLookup
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import CachedRules, RulesState
 from aragog.crawl.politeness.robots_rules import RobotsRules
-from aragog.crawl.politeness.tdm_file import covers_any
+from aragog.crawl.politeness.tdm_file import includes_ai_use
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.settings import Settings
@@ -53,7 +53,7 @@ class AccessRequest(NamedTuple):
 
     url: str
     """The normalized URL."""
-    spellings: tuple[str, ...]
+    url_forms: tuple[str, ...]
     """All forms of the URL. robots.txt must allow each of them."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
@@ -131,22 +131,24 @@ class AccessRules:
             if takedowns
             else set[str]()
         )
-        forbidden = [self._forbidden(request.url, taken_down) for request in requests]
+        prohibitions = [self._find_prohibition(request.url, taken_down) for request in requests]
         origins = {
             origin(request.url)
-            for request, verdict in zip(requests, forbidden, strict=True)
+            for request, verdict in zip(requests, prohibitions, strict=True)
             if verdict is None and request.kind is not RequestKind.ROBOTS
         }
         cached = self.robots.get_many(origins) if origins else {}
         return [
             verdict or self._check_robots(request, cached.get(origin(request.url)))
-            for request, verdict in zip(requests, forbidden, strict=True)
+            for request, verdict in zip(requests, prohibitions, strict=True)
         ]
 
     def verdict(self, request: AccessRequest) -> Verdict:
         return self.verdicts([request])[0]
 
-    def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
+    def find_forbidden(
+        self, urls: Sequence[str], *, takedowns: bool = True
+    ) -> dict[str, Forbidden]:
         """
         Return the URLs that must not be requested, whatever robots.txt says, with the
         reasons.
@@ -155,12 +157,12 @@ class AccessRules:
         verdicts = zip(urls, self.verdicts(requests, takedowns=takedowns), strict=True)
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
-    def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
+    def _find_prohibition(self, url: str, taken_down: set[str]) -> Forbidden | None:
         if url in taken_down:
             return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
         if reason := self.overrides.blocking_setting(host(url)):
             return Forbidden(RefusalCause.BLOCKED_HOST, reason)
-        if reason := missing_contact_reason(self.settings.fetch, url):
+        if reason := user_agent_refusal(self.settings.fetch, url):
             return Forbidden(RefusalCause.NO_CONTACT, reason)
         if reason := self.ssrf_filter.vet_url(url):
             return Forbidden(RefusalCause.URL, reason)
@@ -172,11 +174,11 @@ class AccessRules:
         if cached.rules is None:
             return RulesUnknown()
         if (forbidden := self._forbidden_by_robots(request, cached.rules)) is not None:
-            return _unreachable(cached) if cached.unreachable else forbidden
+            return _to_unreachable(cached) if cached.unreachable else forbidden
         if (
             cached.rules.tdm is None
             and not cached.unreachable
-            and covers_any(self.purposes(request))
+            and includes_ai_use(self.purposes(request))
         ):
             return RulesUnknown()
         return self._check_visit_time(
@@ -191,10 +193,10 @@ class AccessRules:
 
     def _forbidden_by_robots(self, request: AccessRequest, rules: RobotsRules) -> Forbidden | None:
         agent, preferences = self.settings.fetch.user_agent, self.settings.preferences
-        if reason := rules.refusal(agent, *request.spellings):
+        if reason := rules.refusal(agent, *request.url_forms):
             return Forbidden(RefusalCause.ROBOTS, reason)
         purposes = self.purposes(request)
-        reason = rules.refused_use(agent, purposes, preferences.drafts, *request.spellings)
+        reason = rules.use_refusal(agent, purposes, preferences.drafts, *request.url_forms)
         return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
 
     def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
@@ -211,10 +213,10 @@ class AccessRules:
         return Allowed(rules.crawl_delay_s(agent, at_s), stale)
 
 
-def _unreachable(cached: CachedRules) -> RulesUnreachable:
+def _to_unreachable(cached: CachedRules) -> RulesUnreachable:
     kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
-    answer = (
+    response_text = (
         _NO_RESPONSE.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
     )
-    reason = f"robots.txt could not be fetched ({answer})"
+    reason = f"robots.txt could not be fetched ({response_text})"
     return RulesUnreachable(kind, reason, cached.retry_at_ms)

@@ -29,8 +29,8 @@ from pinlater.envelope import arguments
 from pinlater.models import JobState
 from urlspelling.domain import host, registered_domain
 
-PAGE = 200
-CHUNK = 1_000
+PAGE_SIZE = 200
+CHUNK_SIZE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class CancelDryRun:
         jobs = (job for job in self._jobs(rules) if any(rule.matches(job.url) for rule in rules))
         crawls = self.registry.read()
         total = 0
-        while chunk := {job.url: job for job in islice(jobs, CHUNK)}:
+        while chunk := {job.url: job for job in islice(jobs, CHUNK_SIZE)}:
             queries = [
                 CancelQuery(job.url, job.crawl, cancelled_until_s=crawls.cancelled_until_s(job.url))
                 for job in chunk.values()
@@ -87,7 +87,7 @@ class CancelDryRun:
     def _jobs_in_messages(self, queue: Queue) -> Iterator[UrlJob]:
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
-            while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE, offset=offset):
+            while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE_SIZE, offset=offset):
                 offset += len(jobs)
                 for job in jobs:
                     with suppress(InvalidMessage, LookupError):
@@ -100,8 +100,8 @@ def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}
     domains = {registered_domain(f"http://{name}/") for name in names}
-    return partial(_is_below, domains)
+    return partial(_is_in_domains, domains)
 
 
-def _is_below(domains: set[str], key: str) -> bool:
+def _is_in_domains(domains: set[str], key: str) -> bool:
     return registered_domain(f"http://{key}/") in domains

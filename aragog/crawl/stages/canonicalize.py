@@ -19,28 +19,28 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.finished_urls import finished_messages, takedown_results
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged, page_scope
-from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, filter_wanted
 from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
+from aragog.crawl.stages.not_modified import ConfirmedPages, ConfirmedResults
 from aragog.crawl.stages.page_analysis import (
-    candidates,
+    candidate_urls,
     decide_canonical,
-    known_chains,
     named_agent,
+    read_known_chains,
 )
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
-from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings
+from aragog.crawl.stages.page_reading import FAILED_REASON, PageReader, Readings
 from aragog.crawl.stages.page_updates import (
     PageUpdate,
-    confirmed_write,
-    failure_write,
-    page_write,
+    confirmed_update,
+    failure_update,
+    page_update,
     reservation_reason,
-    reserved_write,
+    reserved_update,
     to_blob,
 )
 from aragog.crawl.stages.returning_jobs import ReturningJobs
@@ -54,7 +54,7 @@ from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 
-KEEPS_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+OUTCOMES_KEEPING_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 """These outcomes leave a stored page unchanged."""
 
 
@@ -69,7 +69,7 @@ class CanonicalizeStage:
     discovery: Discovery
     returning_jobs: ReturningJobs
     settings: Settings
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
@@ -88,24 +88,26 @@ class CanonicalizeStage:
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         batch, outgoing = self._drop_taken_down(self._keep_wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
-        runs_lost = self.marks.begin(tokens) if tokens else 0
+        runs_lost = self.marks.start_run(tokens) if tokens else 0
         if runs_lost:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
                 # Keep the mark in case the messages are not sent.
-                return outgoing + _one_message_per_page(batch)
+                return outgoing + _split_into_single_pages(batch)
         try:
             give_up = runs_lost >= MAX_RUNS_LOST
             return outgoing + self._canonicalize(batch, tokens, spans, give_up=give_up)
         finally:
-            self.marks.end(tokens)
+            self.marks.end_run(tokens)
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
         """Drop the URLs that no crawl wants anymore, and delete their bodies."""
-        wanted = still_wanted(batch.results, self.checks)
-        kept = {result.job.url for result in wanted}
-        self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
+        wanted = filter_wanted(batch.results, self.checks)
+        wanted_urls = {result.job.url for result in wanted}
+        self.spool.free(
+            [r.token for r in batch.results if r.token and r.job.url not in wanted_urls]
+        )
         return ResultBatch(tuple(wanted))
 
     def _canonicalize(
@@ -127,7 +129,7 @@ class CanonicalizeStage:
             self.settings.extract,
             self.settings.preferences.drafts,
             spans,
-            self.discovery.watched(present),
+            self.discovery.find_watched(present),
             self.settings.fetch.content_types,
             self.store.bodies,
         )
@@ -140,7 +142,7 @@ class CanonicalizeStage:
             r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
         )
         updates = self._build_updates(confirmed, readings, spans)
-        self.discovery.links(
+        self.discovery.follow_links(
             [
                 (result, readings.analyses[result.job.url])
                 for result in present
@@ -149,7 +151,7 @@ class CanonicalizeStage:
             [r for r in present if r.job.url not in readings.analyses and not r.job.sitemap],
         )
         self._follow_stored(present)
-        outgoing = [self._to_store(present, updates)] if updates else []
+        outgoing = [self._make_store_message(present, updates)] if updates else []
         refetches = self.returning_jobs.refetch([result.job for result in expired])
         return outgoing + excluded_messages + refetches
 
@@ -164,15 +166,15 @@ class CanonicalizeStage:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        for_next_crawls = page_scope.end(jobs, rules, endings)
+        next_jobs = page_scope.end_excluded(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
-        ended = finished_messages(jobs, page_scope.results(rules))
-        return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
+        replies = finished_messages(jobs, page_scope.make_results(rules))
+        return replies + self.returning_jobs.delayed((job, 0) for job in next_jobs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the stored links of pages whose fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
-        unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
+        unchanged = [r.job for r in results if r.fetch.outcome in OUTCOMES_KEEPING_PAGE]
         jobs = [job for job in unchanged if job.depth > 0 or has_lists]
         if not jobs:
             return
@@ -183,22 +185,22 @@ class CanonicalizeStage:
             records.extend(zip(part, stored, strict=True))
 
         damaged.isolate(jobs, read)
-        self.discovery.stored(records, looked_at=True)
+        self.discovery.follow_stored(records, was_just_fetched=True)
 
     def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
         Drop URLs that were taken down since their fetch, and delete their bodies. Also returns the
         results for callers waiting for those URLs.
         """
-        urls_of_results = [
+        result_urls = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
             for r in batch.results
         ]
-        refused = self.store.takedowns.refused(set().union(*urls_of_results))
+        refused = self.store.takedowns.refused(set().union(*result_urls))
         if not refused:
             return batch, []
         taken_down = [
-            r for r, urls in zip(batch.results, urls_of_results, strict=True) if urls & refused
+            r for r, urls in zip(batch.results, result_urls, strict=True) if urls & refused
         ]
         self.spool.free([result.token for result in taken_down if result.token])
         self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
@@ -207,31 +209,35 @@ class CanonicalizeStage:
         remaining = tuple(r for r in batch.results if r not in taken_down)
         return replace(batch, results=remaining), replies
 
-    def _apply_confirmations(self, results: Sequence[FetchResult]) -> Confirmed:
+    def _apply_confirmations(self, results: Sequence[FetchResult]) -> ConfirmedResults:
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).apply(results)
 
     def _build_updates(
-        self, confirmed: Confirmed, readings: Readings, spans: StageSpans
+        self, confirmed: ConfirmedResults, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
-        declared = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        pages = known_chains(declared, self._read_known_pages)
+        declared = set().union(
+            *(candidate_urls(analysis.evidence) for analysis in analyses.values())
+        )
+        pages = read_known_chains(declared, self._read_known_pages)
         updates = []
         for result in confirmed.results:
             url = result.job.url
             analysis, confirmation = analyses.get(url), confirmed.responses.get(url)
             if analysis is None:
-                failed = _with_failure(result, readings.problems)
+                failed_result = _with_failure(result, readings.problems)
                 headers = confirmed.headers.get(url)
                 source = readings.sources.get(url) if result.job.sitemap else None
-                updates.append(failure_write(failed, self.settings, headers=headers, source=source))
+                updates.append(
+                    failure_update(failed_result, self.settings, headers=headers, source=source)
+                )
             elif reason := reservation_reason(result, analysis, self.settings.preferences):
-                updates.append(reserved_write(result, analysis, reason, self.settings))
+                updates.append(reserved_update(result, analysis, reason, self.settings))
             else:
                 decision = decide_canonical(analysis.evidence, pages)
-                update = page_write(result, analysis, decision, self.settings)
-                updates.append(confirmed_write(update, confirmation) if confirmation else update)
+                update = page_update(result, analysis, decision, self.settings)
+                updates.append(confirmed_update(update, confirmation) if confirmation else update)
             canonical = updates[-1].write.canonical_url
             spans.set(result.job, canonical_url=canonical)
             log_url(
@@ -249,7 +255,7 @@ class CanonicalizeStage:
         damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
 
-    def _to_store(
+    def _make_store_message(
         self, results: Sequence[FetchResult], updates: Sequence[PageUpdate]
     ) -> OutgoingMessage:
         (token,) = self.spool.put_many([to_blob(updates)])
@@ -257,22 +263,22 @@ class CanonicalizeStage:
         jobs = tuple(result.job for result in results)
         needs_dictionary = any(result.needs_dictionary for result in results)
         batch = PageBatch(token, jobs, bodies, needs_dictionary)
-        return OutgoingMessage(Destination.STORE, batch, priority=most_urgent(jobs))
+        return OutgoingMessage(Destination.STORE, batch, priority=most_urgent_priority(jobs))
 
 
 def _describe(batch: ResultBatch) -> str:
-    first, *others = [result.fetch.final_url for result in batch.results if result.token]
-    return f"{first} and {len(others)} other pages" if others else first
+    first_url, *other_urls = [result.fetch.final_url for result in batch.results if result.token]
+    return f"{first_url} and {len(other_urls)} other pages" if other_urls else first_url
 
 
-def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
+def _split_into_single_pages(batch: ResultBatch) -> list[OutgoingMessage]:
     single_pages = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [
         OutgoingMessage(
             Destination.CANONICALIZE,
             ResultBatch(results),
-            priority=most_urgent(result.job for result in results),
+            priority=most_urgent_priority(result.job for result in results),
         )
         for results in (*single_pages, others)
         if results
@@ -284,5 +290,7 @@ def _with_failure(result: FetchResult, problems: Mapping[str, str]) -> FetchResu
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result
-    unreadable = replace(result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)
+    unreadable = replace(
+        result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED_REASON
+    )
     return replace(result, fetch=unreadable)

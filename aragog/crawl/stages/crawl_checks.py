@@ -1,9 +1,9 @@
 """
 Checks before each step of a URL whether a crawl still wants it.
 
-Each process keeps a copy of the crawl registry that is at most one second old. The check is free
-unless a crawl has ended or is paused. In that case, one round trip reads the jobs' in-flight
-entries, and a URL that another crawl wants continues for it.
+Each process keeps a copy of the crawl registry that is at most one second old. The check costs
+nothing unless a crawl has ended or is paused. In that case, one round trip reads the jobs'
+in-flight entries, and a URL that another crawl wants continues for that crawl.
 
 It is safe to run twice: a URL is removed from a crawl's set only once.
 """
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
-from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.returning_jobs import restart
-from aragog.crawl.stages.waiting_line import InLine, paused_line
+from aragog.crawl.stages.waiting_line import WaitingJob, paused_line
 
 TAKEN_DOWN = "taken down"
 """The outcome of URLs that were taken down while waiting."""
@@ -60,12 +60,14 @@ class RemainingJobs(NamedTuple):
     jobs: list[UrlJob]
     paused: list[UrlJob]
 
-    def in_line(self) -> list[InLine]:
+    def line_entries(self) -> list[WaitingJob]:
         """
         Return the jobs that wait for paused crawls, as entries for those crawls' lines (waiting
         queues).
         """
-        return [InLine(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused]
+        return [
+            WaitingJob(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,12 @@ class CrawlChecks:
     registry: CrawlSource = field(default_factory=NoCrawls)
     in_flight: StoppableUrls | None = None
 
-    def crawl_of(self, job: UrlJob) -> CrawlRecord:
+    def get_crawl(self, job: UrlJob) -> CrawlRecord:
         """Return a job's crawl, even one that was just started."""
         crawls = self.registry.crawls()
-        if not crawls.knows(job.crawl):
+        if not crawls.is_known(job.crawl):
             crawls = self.registry.read()
-        return crawls.record_of(job.crawl)
+        return crawls.get_record(job.crawl)
 
     def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> RemainingJobs:
         """
@@ -95,7 +97,7 @@ class CrawlChecks:
         request.
         """
         crawls = self.registry.crawls()
-        if crawls.all_may_continue or self.in_flight is None:
+        if crawls.can_all_continue or self.in_flight is None:
             return RemainingJobs(list(jobs), [])
         paused = crawls.paused if pausing else frozenset()
         next_steps = self._next_steps(jobs, crawls, paused)
@@ -105,7 +107,7 @@ class CrawlChecks:
             reply = next_steps.get(index, NextStep.CONTINUES)
             if isinstance(reply, NextCrawl):
                 jobs_to_extend = waiting if reply.crawl in paused else continuing
-                jobs_to_extend.append(inherited(job, reply, crawls))
+                jobs_to_extend.append(assign_to_crawl(job, reply, crawls))
             elif reply is NextStep.CONTINUES:
                 continuing.append(job)
             elif reply is NextStep.WAITS:
@@ -137,22 +139,22 @@ class CrawlChecks:
         return dict(zip(queries, replies, strict=True))
 
 
-def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
+def filter_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
     """Return the results that a crawl still wants, even a paused one, each assigned to it."""
     jobs = checks.wanted([result.job for result in results], pausing=False).jobs
-    job_of = {job.url: job for job in jobs}
+    jobs_by_url = {job.url: job for job in jobs}
     return [
         result
-        if result.job is job_of[result.job.url]
-        else replace(result, job=job_of[result.job.url])
+        if result.job is jobs_by_url[result.job.url]
+        else replace(result, job=jobs_by_url[result.job.url])
         for result in results
-        if result.job.url in job_of
+        if result.job.url in jobs_by_url
     ]
 
 
-def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
+def assign_to_crawl(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job, assigned to another crawl that wants the URL."""
-    record = crawls.record_of(next_crawl.crawl)
+    record = crawls.get_record(next_crawl.crawl)
     return replace(
         job,
         crawl=next_crawl.crawl,
@@ -165,7 +167,7 @@ def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
 
 def next_crawl_job(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job that fetches a URL for the next crawl when the previous one is done."""
-    inherited_job = restart(inherited(job, next_crawl, crawls))
+    inherited_job = restart(assign_to_crawl(job, next_crawl, crawls))
     # Another call has followed the page's links. This crawl must follow them too.
     return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 

@@ -22,9 +22,10 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlRecord,
     built_in_record,
 )
-from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, Crawls
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.politeness.lines import Lines
@@ -52,12 +53,12 @@ from urlspelling.domain import registered_domain
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
-    """What was deleted, and what was kept."""
+class DeletionCounts:
+    """How many pages were deleted, and how many were kept."""
 
     deleted: int
     kept: Mapping[str, int]
-    """How many pages were kept, by reason."""
+    """Kept pages by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,9 @@ class CrawlControl:
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlStatus:
         """Start a crawl, or change and resume an existing one; see `CrawlRegistry.start`."""
-        before = self.registry.read().records.get(name)
+        previous_record = self.registry.read().records.get(name)
         record = self.registry.start(name, options, token=token)
-        if before is not None and before.state is CrawlPhase.PAUSED:
+        if previous_record is not None and previous_record.state is CrawlPhase.PAUSED:
             self._check_paused_line(record)
         return self.status(name)
 
@@ -152,7 +153,7 @@ class CrawlControl:
             domains,
             self.counts.hours(numbers),
             tuple(failures(domains, self.counts.days(numbers), day)[:MAX_FAILURES]),
-            tuple(open_domains(record, longest, self._paces(longest))),
+            tuple(open_domains(record, longest, self._get_paces(longest))),
             len(waiting),
             self._closed_templates(domains),
         )
@@ -167,9 +168,9 @@ class CrawlControl:
             if registered_domain(f"http://{template.host}/") in domains
         )
 
-    def _paces(self, domains: Mapping[str, int]) -> Mapping[str, Pace]:
-        named = [domain for domain in domains if domain != OTHER_DOMAINS]
-        return self.paces(named) if self.paces and named else {}
+    def _get_paces(self, domains: Mapping[str, int]) -> Mapping[str, Pace]:
+        named_domains = [domain for domain in domains if domain != OTHER_DOMAINS]
+        return self.paces(named_domains) if self.paces and named_domains else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """Cancel the waiting URLs of these hosts, domains or patterns for every crawl."""
@@ -190,7 +191,7 @@ class CrawlControl:
         ]
         return CancelDryRun(self.registry, self.in_flight, self.lines, self.admin).count(rules)
 
-    def delete(self, name: str) -> Deleted:
+    def delete(self, name: str) -> DeletionCounts:
         """
         Cancel a crawl, and delete its pages and its record.
 
@@ -202,20 +203,20 @@ class CrawlControl:
             raise BadInput(f"crawl: {name} always exists and cannot be deleted")
         self.registry.set_state(name, CrawlPhase.CANCELLED, "it is being deleted")
         store = self.store()
-        kept: Counter[str] = Counter()
-        deleted = 0
+        kept_counts: Counter[str] = Counter()
+        deleted_count = 0
         for url, row in store.crawls.walk(name):
             reason = kept_because(row, name)
             if reason is None:
                 store.remove(url)
-                deleted += 1
+                deleted_count += 1
             else:
                 store.crawls.remove(name, [url], store.clock.now_ms())
-                kept[reason] += 1
+                kept_counts[reason] += 1
         self.registry.delete(name)
         self.counts.delete(record.numbers)
         self.seeds.delete(name)
-        return Deleted(deleted, dict(kept))
+        return DeletionCounts(deleted_count, dict(kept_counts))
 
 
 def _normalize(kind: str, values: Sequence[str]) -> list[str]:

@@ -31,14 +31,14 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.records import PageWrite, Written
 
-MAX_BYTES = "it has fetched max_bytes"
+MAX_BYTES_REASON = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
 """The outcome of a page that was replaced or removed in the meantime."""
 _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _OUTCOMES_WITH_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
 
-class Ended(NamedTuple):
+class EndedUrl(NamedTuple):
     """A URL that is done."""
 
     job: UrlJob
@@ -59,14 +59,14 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrawlEndings:
-    """Records that crawls are done with URLs."""
+    """Records how URLs ended for their crawls."""
 
     in_flight: InFlight
     members: CrawlMembers
     checks: CrawlChecks
     limits: CrawlLimits | None = None
 
-    def end(self, ended: Sequence[Ended]) -> list[UrlJob]:
+    def end(self, ended: Sequence[EndedUrl]) -> list[UrlJob]:
         """
         Count the URLs. Returns jobs for the URLs that another crawl wants.
 
@@ -89,23 +89,23 @@ class CrawlEndings:
             if next_crawl is not None
         ]
 
-    def _add_members(self, ended: Iterable[Ended]) -> None:
-        pages: dict[str, dict[str, int]] = defaultdict(dict)
-        earlier: dict[str, dict[str, int]] = defaultdict(dict)
+    def _add_members(self, ended: Iterable[EndedUrl]) -> None:
+        new_pages: dict[str, dict[str, int]] = defaultdict(dict)
+        stored_pages: dict[str, dict[str, int]] = defaultdict(dict)
         for ending in ended:
-            name = self.name_of(ending.job)
+            name = self.get_crawl_name(ending.job)
             if ending.canonical_url and name and name != ending.joined:
-                members = earlier if ending.existed else pages
-                members[name][ending.canonical_url] = ending.at_ms
+                pages_by_crawl = stored_pages if ending.existed else new_pages
+                pages_by_crawl[name][ending.canonical_url] = ending.at_ms
         # New pages first: if two URLs of one page end together, the second one finds it stored.
-        for name, new in pages.items():
-            self.members.add(name, new)
-        for name, stored in earlier.items():
-            self.members.add_stored(name, stored)
+        for name, pages in new_pages.items():
+            self.members.add(name, pages)
+        for name, pages in stored_pages.items():
+            self.members.add_stored(name, pages)
 
-    def name_of(self, job: UrlJob) -> str:
+    def get_crawl_name(self, job: UrlJob) -> str:
         """Return the name of a job's crawl; empty if its pages are not marked."""
-        return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
+        return "" if job.crawl == REFRESHED else self.checks.get_crawl(job).name
 
     def end_stored(
         self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
@@ -118,22 +118,22 @@ class CrawlEndings:
             urls: the canonical URL of each page, by the URL of its job.
             now_ms: the current time by the store's clock.
         """
-        by_name: dict[str, list[str]] = defaultdict(list)
+        urls_by_crawl: dict[str, list[str]] = defaultdict(list)
         for job in jobs:
-            by_name[self.name_of(job)].append(job.url)
+            urls_by_crawl[self.get_crawl_name(job)].append(job.url)
         members = {
             (name, url)
-            for name, part in by_name.items()
-            for url in (self.members.among(name, part) if name else part)
+            for name, crawl_urls in urls_by_crawl.items()
+            for url in (self.members.among(name, crawl_urls) if name else crawl_urls)
         }
         return self.end([self._stored_ending(job, urls[job.url], now_ms, members) for job in jobs])
 
     def _stored_ending(
         self, job: UrlJob, canonical_url: str, now_ms: int, members: set[tuple[str, str]]
-    ) -> Ended:
-        if (self.name_of(job), job.url) in members:
-            return Ended(job, REPEATED)
-        return Ended(job, STORED, canonical_url, now_ms, existed=True)
+    ) -> EndedUrl:
+        if (self.get_crawl_name(job), job.url) in members:
+            return EndedUrl(job, REPEATED)
+        return EndedUrl(job, STORED, canonical_url, now_ms, existed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class CrawlLimits:
         """Check the crawls with these numbers after storing their pages."""
         crawls = self.registry.crawls()
         for number in numbers:
-            record = crawls.record_of(number)
+            record = crawls.get_record(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
             # Bytes from before the current round or restart do not count.
@@ -157,44 +157,44 @@ class CrawlLimits:
             if record.every_s:
                 self.registry.end_round(record)
             else:
-                self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
+                self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES_REASON)
 
 
-def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
+def make_page_ending(job: UrlJob, write: PageWrite, written: Written | None) -> EndedUrl:
     """Return how a URL ended, once its page or failure is written."""
     fetch = write.confirmation or write.report
-    kind = str(write.facts.get("outcome") or "")
+    outcome = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes
     if written is not None and written.stale:
-        return Ended(job, SUPERSEDED, bytes=body_bytes)
-    if kind in _PAGE_OUTCOMES and not write.withdrawn and not job.sitemap:
+        return EndedUrl(job, SUPERSEDED, bytes=body_bytes)
+    if outcome in _PAGE_OUTCOMES and not write.withdrawn and not job.sitemap:
         canonical_url = write.canonical_url if written is None else written.canonical_url
-        return Ended(
+        return EndedUrl(
             job,
             STORED,
             canonical_url,
             write.fetched_at_ms,
             body_bytes,
             existed=written is not None and written.existed,
-            notes=_notes(job, kind, canonical_url),
+            notes=_notes(job, outcome, canonical_url),
             joined="" if written is None else written.crawl,
         )
     # Another crawl may have other permissions for the page, or extract other fields.
-    for_all = kind != OutcomeKind.RESERVED and kind not in _PAGE_OUTCOMES
-    return Ended(job, _outcome_name(kind, write), bytes=body_bytes, for_all=for_all)
+    for_all = outcome != OutcomeKind.RESERVED and outcome not in _PAGE_OUTCOMES
+    return EndedUrl(job, _outcome_name(outcome, write), bytes=body_bytes, for_all=for_all)
 
 
-def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
-    unchanged = (UNCHANGED,) if kind == OutcomeKind.NOT_MODIFIED else ()
+def _notes(job: UrlJob, outcome: str, canonical_url: str) -> tuple[str, ...]:
+    unchanged = (UNCHANGED,) if outcome == OutcomeKind.NOT_MODIFIED else ()
     return (*unchanged, DUPLICATE) if canonical_url != job.url else unchanged
 
 
-def _outcome_name(kind: str, write: PageWrite) -> str:
+def _outcome_name(outcome: str, write: PageWrite) -> str:
     """Return the outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
-    if kind in _PAGE_OUTCOMES:
+    if outcome in _PAGE_OUTCOMES:
         return "sitemap"
     detail = write.facts.get("cause")
-    if not detail and kind in _OUTCOMES_WITH_STATUS:
+    if not detail and outcome in _OUTCOMES_WITH_STATUS:
         detail = write.facts.get("status")
-    words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in outcome).strip()
     return f"{words}: {detail}" if detail else words

@@ -25,7 +25,7 @@ from aragog.errors import BadInput
 END, ERRORS = "end", "errors"
 MIN_URLS = 20
 """Below this number of URLs, the failure rate is not meaningful."""
-HOURS = 24
+ERROR_RATE_HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class ErrorRate:
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
-    """Count the failures in the `HOURS` hours that end with `hour`."""
+    """Count the failures in the `ERROR_RATE_HOURS` hours up to `hour`, inclusive."""
     recent = sum(
-        (counts for hour_of_counts, counts in hours.items() if hour_of_counts > hour - HOURS),
+        (counts for counts_hour, counts in hours.items() if counts_hour > hour - ERROR_RATE_HOURS),
         Counter[str](),
     )
     counted = {
@@ -54,7 +54,7 @@ def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
     return ErrorRate(failed, sum(counted.values()))
 
 
-def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
+def find_events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
     Return the events that need a notice, by kind, each with an identifying string.
 
@@ -73,7 +73,7 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     return notices
 
 
-def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
+def make_notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
     """Return the notice as JSON values."""
     record, counts = status.record, status.counts
     return {
@@ -125,16 +125,16 @@ class CrawlNotices:
         has_limit = record.notify_error_rate is not None
         hours = self.counts.hours([record.number]) if has_limit else {}
         errors = error_rate(hours, hour)
-        current = events(status, errors)
+        current = find_events(status, errors)
         notified = dict(record.notified)
-        new = {kind: event for kind, event in current.items() if notified.get(kind) != event}
-        for kind, event in new.items():
+        new_events = {kind: event for kind, event in current.items() if notified.get(kind) != event}
+        for kind, event in new_events.items():
             delivery = Delivery(
-                crawl_receiver(record.name), f"{kind} {event}", (notice(kind, status, errors),)
+                crawl_receiver(record.name), f"{kind} {event}", (make_notice(kind, status, errors),)
             )
             self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
         unchanged = {END: notified[END]} if END in notified else {}
         if unchanged | current != notified:
             with suppress(BadInput):  # the crawl was just deleted
-                self.registry.note(record, notified=unchanged | current)
-        return len(new)
+                self.registry.update_fields(record, notified=unchanged | current)
+        return len(new_events)

@@ -21,7 +21,7 @@ MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
 OTHER_DOMAINS = "*"
 """Stands for all domains beyond the first 50,000 on a server."""
-_NONE_REFUSED = ("refused", "reserved")
+_REFUSED_PREFIXES = ("refused", "reserved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Pace:
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
     held_by: str = ""
+    """What limits or stops the requests, for display; empty if nothing does."""
     robots_unreachable: bool = False
     """True if there are no requests because robots.txt could not be fetched."""
     waiting: int = 0
@@ -106,7 +107,7 @@ class CrawlReport:
     def refused(self) -> Mapping[str, int]:
         """URLs refused by robots.txt, a purpose or the operator, by outcome."""
         outcomes = self.status.counts.outcomes
-        return {name: n for name, n in outcomes.items() if name.startswith(_NONE_REFUSED)}
+        return {name: n for name, n in outcomes.items() if name.startswith(_REFUSED_PREFIXES)}
 
     @property
     def traps(self) -> int:

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
-from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
+from aragog.crawl.pipeline.crawls import is_past_deadline
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput, QuotaExceeded
@@ -60,26 +61,26 @@ class CrawlRounds:
         """
         crawls = self.registry.read()
         for record in crawls.records.values():
-            if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
+            if record.state is not CrawlPhase.RUNNING or is_past_deadline(record, crawls.now_ms):
                 continue
             with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)
                 elif record.every_s and 0 < record.next_round_ms <= crawls.now_ms:
-                    self._begin(record, crawls.now_ms)
+                    self._start_round(record, crawls.now_ms)
 
-    def _begin(self, record: CrawlRecord, now_ms: int) -> None:
-        before = self.counts.totals([record.number])
-        if before.open:
+    def _start_round(self, record: CrawlRecord, now_ms: int) -> None:
+        counts = self.counts.totals([record.number])
+        if counts.open:
             return
-        self.counts.forget_hosts([record.number])
-        updated = self.registry.note(
+        self.counts.reset_host_counts([record.number])
+        updated = self.registry.update_fields(
             record,
             round=record.round + 1,
             next_round_ms=next_round_ms(record, now_ms),
             is_seeding=True,
-            round_urls=before.enqueued - before.repeated,
-            round_bytes=before.bytes,
+            round_urls=counts.enqueued - counts.repeated,
+            round_bytes=counts.bytes,
         )
         if updated.is_seeding:
             self._seed(updated)
@@ -95,5 +96,5 @@ class CrawlRounds:
                 request_id=request_id,
             )
             count += sum(1 for _ in self.enqueuer.enqueue(urls, enqueue_options))
-        self.registry.note(record, is_seeding=False)
+        self.registry.update_fields(record, is_seeding=False)
         log.info("round %d of crawl %s: %d seeds", record.round, record.name, count)

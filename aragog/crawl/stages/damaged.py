@@ -1,7 +1,7 @@
 """
 Works around a damaged file of the embedded store, by postponing the URLs whose rows are in it.
 
-These URLs are retried every ten minutes until `aragog store repair` has replaced the file. These
+These URLs are retried every ten minutes until `aragog store repair` has replaced the file. The
 retries do not count as attempts, and nothing is fetched.
 """
 
@@ -31,7 +31,7 @@ def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]
     """
     Call `run` with all items, or with ever smaller parts if it finds a damaged file.
 
-    Returns the items that fail on their own. `run` must be safe to repeat.
+    Returns the items that fail even alone. `run` must be safe to repeat.
     """
     if not items:
         return []
@@ -47,14 +47,14 @@ def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]
 
 def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob], list[UrlJob]]:
     """Return the jobs whose pages can be written, and the jobs that must wait for a repair."""
-    stuck = {job.url for job in jobs if not store.serves(job.url)}
+    damaged_urls = {job.url for job in jobs if not store.serves(job.url)}
     return (
-        [job for job in jobs if job.url not in stuck],
-        [job for job in jobs if job.url in stuck],
+        [job for job in jobs if job.url not in damaged_urls],
+        [job for job in jobs if job.url in damaged_urls],
     )
 
 
-def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
+def postpone(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
     """Return the jobs with their delay. If `fetched`, they start again from their first URL."""
     if fetched:
         return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]

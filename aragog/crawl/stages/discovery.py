@@ -27,7 +27,7 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.held_link_sweep import HeldLinkSweep
-from aragog.crawl.stages.inherited_options import inherited
+from aragog.crawl.stages.inherited_options import inherit_options
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
@@ -44,7 +44,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""The name suffix of the records of refreshed links."""
+"""Appended to a request ID, under which refreshed links are recorded."""
 
 
 class _PageLinks(NamedTuple):
@@ -64,7 +64,7 @@ class Discovery:
     walks: Walks
     clock: Clock
     chunk: int = 500
-    """How many sitemap entries one lookup in the store covers."""
+    """How many sitemap entries are looked up in the store at once."""
     followed_pages: FollowedPages | None = None
     """If None, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
@@ -85,7 +85,7 @@ class Discovery:
             checks=self.checks,
         )
 
-    def watched(self, results: Sequence[FetchResult]) -> set[str]:
+    def find_watched(self, results: Sequence[FetchResult]) -> set[str]:
         """Return the URLs of results that have depth left or whose hosts have link budgets."""
         if self.budgets is None:
             return set()
@@ -93,7 +93,7 @@ class Discovery:
         others = [result.job.url for result in results if result.job.depth <= 0]
         return urls_with_depth | self.budgets.watched(others)
 
-    def links(
+    def follow_links(
         self,
         pages: Sequence[tuple[FetchResult, PageAnalysis]],
         others: Sequence[FetchResult] = (),
@@ -102,44 +102,52 @@ class Discovery:
         Enqueue the links of pages that have depth left. Returns how many. `others` are the results
         without a page.
         """
-        arrived = [_arrived_page(result, analysis) for result, analysis in pages]
-        arrived += [_arrived_page(result, None) for result in others]
-        count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
+        arrived_pages = [_arrived_page(result, analysis) for result, analysis in pages]
+        arrived_pages += [_arrived_page(result, None) for result in others]
+        count = self._listings.follow(map(_to_listing_page, pages), self._enqueue_links)
         return count + self._follow(
             [
                 _PageLinks(result.job, self._links_to_follow(result, analysis))
                 for result, analysis in pages
                 if result.job.depth > 0
             ],
-            arrived,
+            arrived_pages,
         )
 
-    def stored(
-        self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
+    def follow_stored(
+        self, pages: Iterable[tuple[UrlJob, Record | None]], *, was_just_fetched: bool = False
     ) -> int:
         """
         Enqueue the links of stored pages that have depth left. Returns how many.
 
         Skips pages whose links this call has already followed at least as deeply, unless the job
-        has just fetched the page and found it unchanged (`looked_at`). Takes two round trips, and
-        two more if there are links to follow.
+        has just fetched the page and found it unchanged (`was_just_fetched`). Takes two round
+        trips, and two more if there are links to follow.
         """
         stored_pages = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(stored_pages, self.store, self._enqueue_links)
-        arrived = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in stored_pages]
+        arrived_pages = (
+            []
+            if was_just_fetched
+            else [ArrivedPage(j.url, is_stored=True) for j, _ in stored_pages]
+        )
         pages_with_depth = [
             (job, record) for job, record in stored_pages if job.depth > 0 and job.request_id
         ]
-        if self.followed_pages is None or not (pages_with_depth or (self.budgets and arrived)):
+        if self.followed_pages is None or not (
+            pages_with_depth or (self.budgets and arrived_pages)
+        ):
             return count
-        depths = {} if looked_at else self._followed_depths([job for job, _ in pages_with_depth])
-        unfollowed = [
+        depths = (
+            {} if was_just_fetched else self._followed_depths([job for job, _ in pages_with_depth])
+        )
+        unfollowed_pages = [
             (job, record)
             for job, record in pages_with_depth
             if not _is_followed(depths.get((job.request_id, job.url)), job.depth)
         ]
         links: dict[str, list[tuple[str, str]]] = {}
-        urls = list(dict.fromkeys(record.canonical_url for _, record in unfollowed))
+        urls = list(dict.fromkeys(record.canonical_url for _, record in unfollowed_pages))
         damaged.isolate(urls, lambda part: links.update(self.store.links.of_pages(part)))
         return count + self._follow(
             [
@@ -147,9 +155,9 @@ class Discovery:
                     job,
                     self._stored_links_to_follow(job, record, links.get(record.canonical_url, [])),
                 )
-                for job, record in unfollowed
+                for job, record in unfollowed_pages
             ],
-            arrived,
+            arrived_pages,
         )
 
     @property
@@ -161,12 +169,14 @@ class Discovery:
         max_files = self.settings.pipeline.max_files_per_page
         return Listings(kinds, self.checks, self.followed_pages, obeys_nofollow, max_files)
 
-    def _follow(self, pages: Sequence[_PageLinks], arrived: Sequence[ArrivedPage] = ()) -> int:
-        links = {job.url: {_options_of_links(job): urls} for job, urls in pages}
+    def _follow(
+        self, pages: Sequence[_PageLinks], arrived_pages: Sequence[ArrivedPage] = ()
+    ) -> int:
+        links = {job.url: {_link_options(job): urls} for job, urls in pages}
         if self.budgets is None:
             count = follow_all(links, self._enqueue_links)
         else:
-            count = self.budgets.follow(links, arrived, self._enqueue_links)
+            count = self.budgets.follow(links, arrived_pages, self._enqueue_links)
         self._record_followed([job for job, _ in pages])
         return count
 
@@ -195,12 +205,12 @@ class Discovery:
         return count + self._enqueue(deeper_urls, replace(options, refresh=False))
 
     def _followed_depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        depths_of_pages: dict[tuple[str, str], int | None] = {}
+        page_depths: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _depths_by_call(jobs).items():
                 depths = self.followed_pages.depths(request_id, list(urls))
-                depths_of_pages |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
-        return depths_of_pages
+                page_depths |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
+        return page_depths
 
     def _record_followed(self, jobs: Sequence[UrlJob]) -> None:
         if self.followed_pages is not None:
@@ -217,12 +227,12 @@ class Discovery:
         enqueued = []
         for job, write, url in declared:
             if job.depth > 0 and self._may_follow(job, write, url):
-                self._enqueue([url], inherited(job, depth=job.depth - 1, refresh=False))
+                self._enqueue([url], inherit_options(job, depth=job.depth - 1, refresh=False))
                 enqueued.append(url)
         return enqueued
 
     def _may_follow(self, job: UrlJob, write: PageWrite, url: str) -> bool:
-        crawl = self.checks.crawl_of(job)
+        crawl = self.checks.get_crawl(job)
         obeys_nofollow = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obeys_nofollow and write.facts.get("nofollow"):
             return False
@@ -247,7 +257,7 @@ class Discovery:
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
         """Return the links that may be followed; `links` are pairs of URL and nofollow."""
-        crawl, url_filter = self.checks.crawl_of(job), read_url_filter(job)
+        crawl, url_filter = self.checks.get_crawl(job), read_url_filter(job)
         obeys_nofollow = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obeys_nofollow and nofollow:
             return []
@@ -273,15 +283,15 @@ def _arrived_page(result: FetchResult, analysis: PageAnalysis | None) -> Arrived
     return ArrivedPage(url, analysis.traits, links)
 
 
-def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
+def _to_listing_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
     result, analysis = page
     nofollow = {link.url for link in analysis.links if link.nofollow}
     url = result.fetch.final_url
     return listing_page(result.job, url, analysis.fields, analysis.nofollow, nofollow)
 
 
-def _options_of_links(job: UrlJob) -> EnqueueOptions:
-    return inherited(job, depth=job.depth - 1)
+def _link_options(job: UrlJob) -> EnqueueOptions:
+    return inherit_options(job, depth=job.depth - 1)
 
 
 def _depths_by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:

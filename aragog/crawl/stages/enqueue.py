@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import islice, zip_longest
-from typing import NamedTuple
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import (
@@ -31,17 +30,27 @@ from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet
 from aragog.crawl.pipeline.in_flight_values import Mark, MarkingCrawl, UrlEnding
 from aragog.crawl.pipeline.memory_limit import Admission
-from aragog.crawl.pipeline.messages import UrlJob, into_batches
+from aragog.crawl.pipeline.messages import UrlJob, split_into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
-from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlSource, NoCrawls
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.first_visit_delays import DelayedUrl, FirstVisitDelays, less_urgent
+from aragog.crawl.stages.enqueue_refusals import (
+    REFUSAL_BY_MARK,
+    TAKEN_DOWN,
+    Refusal,
+    make_result,
+)
+from aragog.crawl.stages.first_visit_delays import (
+    DelayedUrl,
+    FirstVisitDelays,
+    less_urgent_priority,
+)
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
@@ -52,7 +61,7 @@ from urlspelling.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 
-CHUNK = 1000
+CHUNK_SIZE = 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +79,7 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
     """Stores the seeds of crawls with rounds."""
@@ -86,7 +95,7 @@ class Enqueuer:
         *,
         admission: Admission | None = None,
         followed: FollowedUrls | None = None,
-        traces: UrlTraces = OFF,
+        traces: UrlTraces = TRACING_OFF,
     ) -> Enqueuer:
         """Create an enqueuer from the settings. Workers pass `followed`."""
         return cls(
@@ -134,15 +143,15 @@ class Enqueuer:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
         sites: set[str] = set()
-        while chunk := list(islice(inputs, CHUNK)):
+        while chunk := list(islice(inputs, CHUNK_SIZE)):
             self._wait_for_admission(on_wait)
             if options.sitemap and not options.in_walk:
-                self._begin_walks(chunk, options.request_id, sites)
+                self._start_walks(chunk, options.request_id, sites)
             yield from self._enqueue_chunk(chunk, options, crawl, spans)
 
     def _find_crawl(self, options: EnqueueOptions) -> CrawlRecord:
         if not options.crawl:
-            return self.crawls.crawls().record_of(options.crawl_number)
+            return self.crawls.crawls().get_record(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
         # A cached copy may still have the number of a crawl that was just cancelled.
@@ -157,16 +166,16 @@ class Enqueuer:
             )
         return record
 
-    def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
+    def _start_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
         """Start a sitemap walk for each site that is not in `sites`, and add the site there."""
         first_urls: dict[str, str] = {}
         for url in inputs:
             if not isinstance(normalized := _normalize(url), InvalidUrl):
                 first_urls.setdefault(registered_domain(normalized), normalized)
-        new = [url for domain, url in first_urls.items() if domain not in sites]
+        new_urls = [url for domain, url in first_urls.items() if domain not in sites]
         sites |= first_urls.keys()
         if self.walks is not None:
-            self.walks.begin(request_id, new)
+            self.walks.forget_earlier(request_id, new_urls)
 
     def _wait_for_admission(self, on_wait: Callable[[SlowDown], None] | None) -> None:
         while self.admission and (refusal := self.admission.refusal()):
@@ -183,42 +192,44 @@ class Enqueuer:
         spans: CallSpans,
     ) -> list[EnqueueResult]:
         normalized = [_normalize(url) for url in inputs]
-        valid = list(dict.fromkeys(s for s in normalized if not isinstance(s, InvalidUrl)))
-        refused = self._refusals(valid, options, crawl)
-        valid = [url for url in valid if url not in refused]
+        valid_urls = list(dict.fromkeys(s for s in normalized if not isinstance(s, InvalidUrl)))
+        refusals = self._refusals(valid_urls, options, crawl)
+        valid_urls = [url for url in valid_urls if url not in refusals]
         if options.crawl and crawl.every_s and self.seeds:
-            self.seeds.add(crawl.name, valid, options.for_seeds())
-        self._renew_cancelled(valid)
+            self.seeds.add(crawl.name, valid_urls, options.for_seeds())
+        self._renew_cancelled(valid_urls)
         marking_crawl = _marking_crawl(crawl, options, self._token_state(crawl))
-        marks = self.in_flight.mark(valid, insist=options.insist, for_crawl=marking_crawl)
-        new = {url for url, mark in zip(valid, marks, strict=True) if mark is Mark.NEW}
-        refused |= {
-            url: _REFUSAL_BY_MARK[mark]
-            for url, mark in zip(valid, marks, strict=True)
-            if mark in _REFUSAL_BY_MARK
+        marks = self.in_flight.mark(valid_urls, insist=options.insist, for_crawl=marking_crawl)
+        new_urls = {url for url, mark in zip(valid_urls, marks, strict=True) if mark is Mark.NEW}
+        refusals |= {
+            url: REFUSAL_BY_MARK[mark]
+            for url, mark in zip(valid_urls, marks, strict=True)
+            if mark in REFUSAL_BY_MARK
         }
-        refused |= self._quota_refusals(valid, marks, options, crawl)
-        valid = [url for url in valid if url not in refused]
-        other_spellings = _other_spellings(inputs, normalized)
+        refusals |= self._quota_refusals(valid_urls, marks, options, crawl)
+        valid_urls = [url for url in valid_urls if url not in refusals]
+        original_forms = _find_original_forms(inputs, normalized)
         if self.followed:  # before a worker can finish them
-            self.followed.note(options.request_id, list(new), options.depth)
-            in_flight = [url for url in valid if url not in new]
-            self.followed.note_in_flight(options.request_id, in_flight, options.depth)
+            self.followed.add_enqueued(options.request_id, list(new_urls), options.depth)
+            in_flight = [url for url in valid_urls if url not in new_urls]
+            self.followed.add_in_flight(options.request_id, in_flight, options.depth)
         options = replace(options, crawl_number=crawl.number)
-        with spans.trace_sending([url for url in valid if url in new], _span_attributes(options)):
+        with spans.trace_sending(
+            [url for url in valid_urls if url in new_urls], _span_attributes(options)
+        ):
             self._send(
-                _interleave_by_host([url for url in valid if url in new]),
+                _interleave_by_host([url for url in valid_urls if url in new_urls]),
                 options,
-                other_spellings,
+                original_forms,
                 spans,
             )
-        self.counts.add({counters.ENQUEUED: len(new)})
+        self.counts.add({counters.ENQUEUED: len(new_urls)})
         if log.isEnabledFor(logging.INFO):
-            for url in valid:
-                event = "enqueued" if url in new else "already in flight"
+            for url in valid_urls:
+                event = "enqueued" if url in new_urls else "already in flight"
                 log_url(log, event, url, options.request_id, **spans.ids(url))
         return [
-            _enqueue_result(url, url_or_error, new, refused)
+            make_result(url, url_or_error, new_urls, refusals)
             for url, url_or_error in zip(inputs, normalized, strict=True)
         ]
 
@@ -240,7 +251,7 @@ class Enqueuer:
         marks: Sequence[Mark],
         options: EnqueueOptions,
         crawl: CrawlRecord,
-    ) -> dict[str, _Refusal]:
+    ) -> dict[str, Refusal]:
         """
         Return the refusals of URLs over the token's quota. Raises `QuotaExceeded` if none of the
         caller's URLs was enqueued.
@@ -253,20 +264,20 @@ class Enqueuer:
         # Links over a quota are dropped silently, as with a crawl's other limits.
         if options.crawl and not any(mark <= Mark.JOINED for mark in marks):
             raise error
-        return dict.fromkeys(over_quota, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
+        return dict.fromkeys(over_quota, Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
 
     def _refusals(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
-    ) -> dict[str, _Refusal]:
+    ) -> dict[str, Refusal]:
         taken_down = self.blocks.refused(urls) if self.blocks else set()
-        refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
+        refusals = {url: TAKEN_DOWN for url in urls if url in taken_down}
         # Links were already checked when their page was analyzed.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
-                if not accepted and url not in refused:
-                    refused[url] = _Refusal(EnqueueStatus.OUT_OF_SCOPE, f"out of scope: {rule}")
-        return refused
+                if not accepted and url not in refusals:
+                    refusals[url] = Refusal(EnqueueStatus.OUT_OF_SCOPE, f"out of scope: {rule}")
+        return refusals
 
     def _renew_cancelled(self, urls: Sequence[str]) -> None:
         """Remove cancelled URLs from the in-flight set, so that they can be enqueued again."""
@@ -278,7 +289,7 @@ class Enqueuer:
         self,
         urls: Sequence[str],
         options: EnqueueOptions,
-        other_spellings: Mapping[str, str],
+        original_forms: Mapping[str, str],
         spans: CallSpans,
     ) -> None:
         immediate, delayed = self._first_visit_delays.split(
@@ -286,10 +297,10 @@ class Enqueuer:
         )
         immediate_urls = [DelayedUrl(url, 0) for url in immediate]
         outgoing = self._messages_with_priority(
-            immediate_urls, options, options.priority, other_spellings, spans
+            immediate_urls, options, options.priority, original_forms, spans
         )
         outgoing += self._messages_with_priority(
-            delayed, options, less_urgent(options.priority), other_spellings, spans
+            delayed, options, less_urgent_priority(options.priority), original_forms, spans
         )
         try:
             self.sender.send_all(outgoing)
@@ -305,7 +316,7 @@ class Enqueuer:
         delayed: Sequence[DelayedUrl],
         options: EnqueueOptions,
         priority: int,
-        other_spellings: Mapping[str, str],
+        original_forms: Mapping[str, str],
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
@@ -317,7 +328,7 @@ class Enqueuer:
         jobs = [
             UrlJob(
                 url=url,
-                given=other_spellings.get(url),
+                given=original_forms.get(url),
                 crawl=options.crawl_number,
                 **job_options,
                 **spans.job(url),
@@ -328,7 +339,7 @@ class Enqueuer:
         delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
             OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)
-            for batch, delay_ms in zip(into_batches(jobs, size), delays_ms, strict=True)
+            for batch, delay_ms in zip(split_into_batches(jobs, size), delays_ms, strict=True)
         ]
 
 
@@ -354,31 +365,17 @@ def _normalize(url: str) -> str | InvalidUrl:
         return error
 
 
-def _other_spellings(
+def _find_original_forms(
     inputs: Sequence[str], normalized: Sequence[str | InvalidUrl]
 ) -> dict[str, str]:
     """Return the original forms that robots.txt must also allow, by normalized URL."""
-    other_spellings: dict[str, str] = {}
+    original_forms: dict[str, str] = {}
     for url, normal_url in zip(inputs, normalized, strict=True):
-        if not isinstance(normal_url, InvalidUrl) and (other := other_spelling(url, normal_url)):
-            other_spellings.setdefault(normal_url, other)
-    return other_spellings
-
-
-class _Refusal(NamedTuple):
-    """Why a valid URL is not enqueued."""
-
-    status: EnqueueStatus
-    reason: str
-
-
-_TAKEN_DOWN = _Refusal(EnqueueStatus.TAKEN_DOWN, "it was taken down")
-_REFUSAL_BY_MARK = {
-    Mark.MAX_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls"),
-    Mark.MAX_PER_HOST: _Refusal(
-        EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls_per_host"
-    ),
-}
+        if not isinstance(normal_url, InvalidUrl) and (
+            original_form := original_form_for_robots(url, normal_url)
+        ):
+            original_forms.setdefault(normal_url, original_form)
+    return original_forms
 
 
 def _marking_crawl(
@@ -386,21 +383,6 @@ def _marking_crawl(
 ) -> MarkingCrawl:
     max_urls = None if crawl.max_urls is None else crawl.max_urls + crawl.round_urls
     return MarkingCrawl(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
-
-
-def _enqueue_result(
-    url: str, normalized: str | InvalidUrl, new: set[str], refused: Mapping[str, _Refusal]
-) -> EnqueueResult:
-    if isinstance(normalized, InvalidUrl):
-        return EnqueueResult(url, EnqueueStatus.INVALID, reason=normalized.reason)
-    if refusal := refused.get(normalized):
-        return EnqueueResult(url, refusal.status, normalized, reason=refusal.reason)
-    if normalized in new:
-        new.discard(
-            normalized
-        )  # another form of the URL in the same chunk then counts as already in flight
-        return EnqueueResult(url, EnqueueStatus.ACCEPTED, normalized)
-    return EnqueueResult(url, EnqueueStatus.WAITING, normalized)
 
 
 def _interleave_by_host(urls: Sequence[str]) -> list[str]:

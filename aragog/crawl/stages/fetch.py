@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import kept_hops, result_of, without_fetch
+from aragog.crawl.pipeline.fetch_results import make_result, result_without_fetch, trim_hops
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
+from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.pipeline.spool_room import SpoolSpace
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
 from aragog.crawl.stages.access_rules import RulesUnreachable
@@ -34,7 +34,7 @@ from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.returning_jobs import Delayed, ReturningJobs
 from aragog.crawl.stages.revalidation import JobSelection, StoredValidators
-from aragog.crawl.stages.waiting_line import InLine
+from aragog.crawl.stages.waiting_line import WaitingJob
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
     Busy,
@@ -56,8 +56,8 @@ log = logging.getLogger(__name__)
 SPACE_RETRY_MS = 10_000
 # The `after_status` of a job that signs in again, once, because its session has expired.
 SIGNED_OUT = 401
-NOTHING_RENDERED = RenderingRule(RenderingSettings())
-_COUNTERS = {
+NO_RENDERING = RenderingRule(RenderingSettings())
+_COUNTERS_BY_OUTCOME = {
     OutcomeKind.REFUSED: counters.REFUSED,
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
@@ -75,8 +75,8 @@ class FetchStage:
     returning_jobs: ReturningJobs
     counters: CounterSink
     outcomes: OutcomeSink
-    rendering: RenderingRule = NOTHING_RENDERED
-    traces: UrlTraces = OFF
+    rendering: RenderingRule = NO_RENDERING
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Drops URLs that no crawl wants anymore, and lets URLs of paused crawls wait in line."""
 
@@ -99,33 +99,35 @@ class FetchStage:
 
     def _fetch(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
-        self.access.line.park(wanted.in_line())
+        self.access.line.park(wanted.line_entries())
         continuing = self._park_host_limited(wanted.jobs)
         if not continuing:
             return []
         batch = FetchBatch(tuple(continuing))
-        urgency = most_urgent(batch.jobs)
+        urgency = most_urgent_priority(batch.jobs)
         if not self.spool_space.wait_until_open(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, SPACE_RETRY_MS, urgency)]
         run = _Run(self, spans)
         validators, allowed = run.vet(batch.jobs)
-        near_jobs, in_line = self.access.assign_slots(allowed)
+        jobs_with_slots, in_line = self.access.assign_slots(allowed)
         run.in_line += in_line
-        with self.spool_space.reservation(len(near_jobs), urgent=urgency <= URGENT) as reservation:
+        with self.spool_space.reservation(
+            len(jobs_with_slots), urgent=urgency <= URGENT
+        ) as reservation:
             capacity = reservation.bodies if reservation else 0
-            run.postpone_until_space(job for job, _ in near_jobs[capacity:])
+            run.postpone_until_space(job for job, _ in jobs_with_slots[capacity:])
             if reservation:
-                run.fetch(near_jobs[:capacity], validators, reservation.token)
+                run.fetch(jobs_with_slots[:capacity], validators, reservation.token)
         return run.outgoing()
 
     def _park_host_limited(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """Put jobs in line if their crawls limit open hosts. Returns the other jobs."""
         continuing, waiting = [], []
         for job in jobs:
-            is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
+            is_bounded = job.crawl and self.checks.get_crawl(job).max_open_hosts
             if is_bounded and job.slot_at_ms is None and job.priority > URGENT:
                 key = self.access.limiter.key_for(job.next_url)
-                waiting.append(InLine(job, key, None, 0))
+                waiting.append(WaitingJob(job, key, None, 0))
             else:
                 continuing.append(job)
         self.access.line.park(waiting)
@@ -145,8 +147,8 @@ class _Run:
         self.results: list[FetchResult] = []
         self.delayed_jobs: list[Delayed] = []
         """Jobs to send again, with their delay since this run started (ms, monotonic)."""
-        self.in_line: list[InLine] = []
-        self.waiting_for_rules: list[InLine] = []
+        self.in_line: list[WaitingJob] = []
+        self.waiting_for_rules: list[WaitingJob] = []
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.replies: list[OutgoingMessage] = []
@@ -159,25 +161,25 @@ class _Run:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
         """
-        Return the validators, and the jobs that may be fetched with their Crawl-delay. Other jobs
-        get their results here.
+        Return the validators, and the jobs that may be fetched, each with its Crawl-delay. Records
+        the results of all other jobs.
         """
         selected = self.stage.selection.select(jobs)
         self.delayed_jobs += selected.postponed
         self.replies += selected.replies
-        # Their takedowns have just been checked.
+        # The selection has just checked takedowns.
         vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
-        self.wait_for(vetted.too_early)
+        self.postpone(vetted.too_early)
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
-            self._note(denial.job, DomainOutcome(denial.outcome))
+            self._record_outcome(denial.job, DomainOutcome(denial.outcome))
             result = self._refused_result(denial, now_ms)
             if isinstance(denial.verdict, RulesUnreachable):
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
-                self._record(result)
+                self._add_result(result)
         # Do this immediately: rules that arrive before the jobs are in line would not release them.
         self.stage.access.line.park(self._with_departure_times(self.waiting_for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
@@ -185,7 +187,7 @@ class _Run:
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
         """Return the Crawl-delay or the interval of the crawl's rate, whichever is longer."""
-        rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
+        rate = self.stage.checks.get_crawl(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
@@ -193,7 +195,7 @@ class _Run:
         Return the result for a URL that may not be requested, with its site's current statements
         about allowed uses.
         """
-        result = without_fetch(
+        result = result_without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
         )
         has_statements = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
@@ -201,10 +203,10 @@ class _Run:
         fetch = replace(result.fetch, robots_preferences=statements or None)
         return replace(result, fetch=fetch)
 
-    def _with_departure_times(self, waiting: Iterable[InLine]) -> list[InLine]:
+    def _with_departure_times(self, waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
         return [entry._replace(job=self.spans.with_departure_time(entry.job)) for entry in waiting]
 
-    def wait_for(self, delayed: Iterable[Delayed]) -> None:
+    def postpone(self, delayed: Iterable[Delayed]) -> None:
         elapsed_ms = self._elapsed_ms()
         self.delayed_jobs += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
@@ -214,7 +216,7 @@ class _Run:
 
         This only happens while the store stage is stopped, and does not count as an attempt.
         """
-        self.wait_for((replace(job, slot_at_ms=None), SPACE_RETRY_MS) for job in jobs)
+        self.postpone((replace(job, slot_at_ms=None), SPACE_RETRY_MS) for job in jobs)
 
     def fetch(
         self,
@@ -228,25 +230,27 @@ class _Run:
             jobs, validators, self.spans
         ):
             if outcome.outcome is not OutcomeKind.DEFERRED:
-                self._note(job, DomainOutcome(outcome.outcome, outcome.status))
+                self._record_outcome(job, DomainOutcome(outcome.outcome, outcome.status))
             if is_signed_out and job.after_status != SIGNED_OUT:
-                self._fail(replace(job, after_status=SIGNED_OUT), result_of(job, outcome), 0)
+                self._retry_or_fail(
+                    replace(job, after_status=SIGNED_OUT), make_result(job, outcome), 0
+                )
             elif isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
                 self._route(job, outcome)
-        self._keep(fetched, reservation)
+        self._store_bodies(fetched, reservation)
 
     def _route(self, job: UrlJob, outcome: Outcome) -> None:
         if isinstance(outcome, Deferred):
             self._defer(_with_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(self._reroute(job, outcome), result_of(job, outcome), retry_at_ms)
+            self._retry_or_fail(self._reroute(job, outcome), make_result(job, outcome), retry_at_ms)
         elif (rerouted := self._reroute(job, outcome)) is not job:
-            self._fail(rerouted, result_of(job, outcome))
+            self._retry_or_fail(rerouted, make_result(job, outcome))
         else:
-            self._record(result_of(job, outcome))
+            self._add_result(make_result(job, outcome))
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """
@@ -264,10 +268,10 @@ class _Run:
             case DeferralCause.RULES:
                 self.robots_first.append(job)
             case DeferralCause.EGRESS | DeferralCause.SIGN_IN:
-                self.wait_for([(job, self._ms_until(at_ms) or 0)])
+                self.postpone([(job, self._ms_until(at_ms) or 0)])
             case DeferralCause.VISIT_TIME:
                 key = access.limiter.key_for(job.next_url)
-                self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
+                self.postpone([(job, access.limiter.wait_ms(key, at_ms))])
             case DeferralCause.SLOT | DeferralCause.DEADLINE:
                 waiting = access.return_to_line(job, at_ms)
                 delay_s = self._delay_s(job, waiting.crawl_delay_s)
@@ -275,7 +279,7 @@ class _Run:
             case _:
                 assert_never(outcome.cause)
 
-    def _note(self, job: UrlJob, outcome: DomainOutcome) -> None:
+    def _record_outcome(self, job: UrlJob, outcome: DomainOutcome) -> None:
         self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(outcome)
 
     def _elapsed_ms(self) -> int:
@@ -284,33 +288,37 @@ class _Run:
     def _ms_until(self, at_ms: int | None) -> int | None:
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
-    def _fail(self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None) -> None:
+    def _retry_or_fail(
+        self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None
+    ) -> None:
         """Schedule another attempt, or record the failure if none are left."""
         retry = self.stage.returning_jobs.next_attempt(job, min_wait_ms)
         if retry is None:
-            self._record(result)
+            self._add_result(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.wait_for([retry])
+            self.postpone([retry])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
         """Schedule another attempt for when robots.txt has arrived or is requested again."""
         until_ms = self._ms_until(verdict.retry_at_ms)
         retry = self.stage.returning_jobs.next_attempt(job, until_ms)
         if retry is None:
-            self._record(result)
+            self._add_result(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.waiting_for_rules.append(InLine(retry[0], origin(job.next_url), None, retry[1]))
+            self.waiting_for_rules.append(
+                WaitingJob(retry[0], origin(job.next_url), None, retry[1])
+            )
 
-    def _record(self, result: FetchResult) -> None:
-        name = _COUNTERS.get(result.fetch.outcome, counters.FAILED)
+    def _add_result(self, result: FetchResult) -> None:
+        name = _COUNTERS_BY_OUTCOME.get(result.fetch.outcome, counters.FAILED)
         self.counts[name] += 1
         if name == counters.FAILED:
             self.counts[counters.failure_counter(result.fetch.outcome)] += 1
         self.results.append(result)
 
-    def _keep(
+    def _store_bodies(
         self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
     ) -> None:
         """Write bodies to the spool, usually in one round trip. Their results carry the tokens."""
@@ -320,18 +328,18 @@ class _Run:
             if token is None:
                 self.postpone_until_space([job])
             else:
-                self.results.append(result_of(job, outcome, token, body))
+                self.results.append(make_result(job, outcome, token, body))
         self.counts[counters.FETCHED] += len(fetched)
 
     def outgoing(self) -> list[OutgoingMessage]:
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         elapsed_ms = self._elapsed_ms()
         messages = [
-            *self.stage.rendering.routed(self.results),
+            *self.stage.rendering.route_results(self.results),
             *self.stage.returning_jobs.delayed(
                 self.delayed_jobs, span_ms=span_ms, elapsed_ms=elapsed_ms
             ),
-            *self._to_robots(),
+            *self._robots_messages(),
             *self.replies,
         ]
         self.stage.access.line.park(self._with_departure_times(self.in_line))
@@ -359,13 +367,13 @@ class _Run:
         self.spans.event(job, event, **facts)
         log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
 
-    def _to_robots(self) -> list[OutgoingMessage]:
+    def _robots_messages(self) -> list[OutgoingMessage]:
         messages = []
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
-            first = RobotsBatch(tuple(origins), tuple(self.robots_first))
-            priority = most_urgent(first.jobs)
-            messages.append(OutgoingMessage(Destination.ROBOTS, first, priority=priority))
+            batch = RobotsBatch(tuple(origins), tuple(self.robots_first))
+            priority = most_urgent_priority(batch.jobs)
+            messages.append(OutgoingMessage(Destination.ROBOTS, batch, priority=priority))
         if stale := self.stage.access.claim_refresh(self.stale_origins):
             messages.append(
                 OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True))
@@ -378,11 +386,13 @@ def _with_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
     # If the redirect writes its target differently, robots.txt must also allow that form.
-    other_form = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
+    other_form = (
+        None if outcome.given is None else original_form_for_robots(outcome.given, outcome.target)
+    )
     return replace(
         job,
         target=outcome.target,
         target_given=other_form,
-        hops=kept_hops(outcome.hops),
+        hops=trim_hops(outcome.hops),
         slot_at_ms=None,
     )

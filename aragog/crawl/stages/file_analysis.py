@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult
-from aragog.crawl.stages.page_analysis import PageAnalysis, redirects_of
+from aragog.crawl.stages.page_analysis import PageAnalysis, get_redirects
 from aragog.pages import preferences
 from richpins.robots_meta import from_headers, unavailable_at_ms
 from urlspelling.canonical import Evidence
@@ -24,7 +24,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
     return result.job.file and not is_page
 
 
-def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
+def analyze_file(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
     """Return the uses that a file's headers allow, and how long it may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
@@ -33,7 +33,7 @@ def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = 
             url=result.job.url,
             final_url=result.fetch.final_url,
             status=result.fetch.status or 200,
-            redirects=redirects_of(result),
+            redirects=get_redirects(result),
         ),
         links=(),
         fields={},

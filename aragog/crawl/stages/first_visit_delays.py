@@ -25,7 +25,7 @@ MAX_IMMEDIATE_WAIT_S = 10.0
 # stored URLs need no slot, and a producer may assume a lower rate than the workers.
 DELAY_SHARE = 0.04
 MAX_DELAY_S = 3600.0
-LEAST_URGENT = 9
+LEAST_URGENT_PRIORITY = 9
 
 
 class DelayedUrl(NamedTuple):
@@ -40,7 +40,7 @@ class FirstVisitDelays:
     """
     Estimates each domain's backlog from its rate and the URLs that this process has enqueued.
 
-    A URL that wrongly goes first costs a few milliseconds. Thread-safe.
+    If a URL is wrongly not delayed, this costs a few milliseconds. Thread-safe.
 
     Args:
         qps: requests per second to one domain.
@@ -54,7 +54,7 @@ class FirstVisitDelays:
         self._max_domains = max_domains
         self._interval_s = 1 / qps
         self._clock = clock or SystemClock()
-        self._until_s: dict[tuple[str, int, int], float] = {}
+        self._busy_until_s: dict[tuple[str, int, int], float] = {}
         self._lock = threading.Lock()
 
     def split(
@@ -68,13 +68,15 @@ class FirstVisitDelays:
         delayed: list[DelayedUrl] = []
         with self._lock:
             now_s = self._clock.monotonic_s()
-            if len(self._until_s) > self._max_domains:
-                self._forget(now_s)
+            if len(self._busy_until_s) > self._max_domains:
+                self._drop_past(now_s)
             for url in urls:
                 domain = registered_domain(url)
-                ahead = (self._until_s.get((domain, p, crawl), 0.0) for p in range(priority + 1))
-                at_s = max(now_s, *ahead)
-                self._until_s[domain, priority, crawl] = at_s + self._interval_s
+                queue_ends_s = (
+                    self._busy_until_s.get((domain, p, crawl), 0.0) for p in range(priority + 1)
+                )
+                at_s = max(now_s, *queue_ends_s)
+                self._busy_until_s[domain, priority, crawl] = at_s + self._interval_s
                 wait_s = at_s - now_s
                 if wait_s > MAX_IMMEDIATE_WAIT_S:
                     delay_s = min(wait_s * DELAY_SHARE, MAX_DELAY_S)
@@ -84,12 +86,12 @@ class FirstVisitDelays:
         delayed.sort(key=lambda job: job.delay_ms)
         return immediate, delayed
 
-    def _forget(self, now_s: float) -> None:
-        self._until_s = {k: at_s for k, at_s in self._until_s.items() if at_s > now_s}
-        if len(self._until_s) > self._max_domains:
-            self._until_s.clear()
+    def _drop_past(self, now_s: float) -> None:
+        self._busy_until_s = {k: at_s for k, at_s in self._busy_until_s.items() if at_s > now_s}
+        if len(self._busy_until_s) > self._max_domains:
+            self._busy_until_s.clear()
 
 
-def less_urgent(priority: int) -> int:
+def less_urgent_priority(priority: int) -> int:
     """Return the priority for messages with delayed URLs."""
-    return min(priority + 1, LEAST_URGENT)
+    return min(priority + 1, LEAST_URGENT_PRIORITY)

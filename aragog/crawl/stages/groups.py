@@ -22,14 +22,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Waiting(Generic[T, R]):
+class WaitingBatch(Generic[T, R]):
     """The items of a batch waiting for a thread."""
 
     def __init__(self, items: Sequence[T]) -> None:
         self.items = items
         self.results: Sequence[R] | None = None
         """None until the items are handled, and if handling the group fails."""
-        self.over = threading.Event()
+        self.done = threading.Event()
         """Set when the thread that took the batch has finished with it."""
 
 
@@ -44,17 +44,17 @@ class Groups(Generic[T, R]):
     def __init__(self, max_items: int) -> None:
         self._max_items = max_items
         self._lock = threading.Lock()
-        self._waiting: deque[Waiting[T, R]] = deque()
+        self._waiting: deque[WaitingBatch[T, R]] = deque()
 
-    def join(self, items: Sequence[T]) -> Waiting[T, R]:
+    def join(self, items: Sequence[T]) -> WaitingBatch[T, R]:
         """Let the next thread include these items. Call `handle` with the result."""
-        one = Waiting[T, R](items)
+        batch = WaitingBatch[T, R](items)
         with self._lock:
-            self._waiting.append(one)
-        return one
+            self._waiting.append(batch)
+        return batch
 
     def handle(
-        self, mine: Waiting[T, R], handle: Callable[[Sequence[T]], Sequence[R]]
+        self, batch: WaitingBatch[T, R], handle: Callable[[Sequence[T]], Sequence[R]]
     ) -> Sequence[R] | None:
         """
         Handle a batch that has joined, together with other waiting batches.
@@ -62,19 +62,19 @@ class Groups(Generic[T, R]):
         Returns None if no other batch waits or the group failed. The caller then handles the batch
         alone, and sees its error, if any.
         """
-        group = self._taken(mine)
-        while not group and not mine.over.is_set():
+        group = self._take_group(batch)
+        while not group and not batch.done.is_set():
             # Another thread took this batch. Until it has finished, this thread takes the next
             # ones.
-            if others := self._taken(None):
-                _handle_together(others, handle)
+            if other_group := self._take_group(None):
+                _handle_together(other_group, handle)
             else:
-                mine.over.wait()
+                batch.done.wait()
         if len(group) > 1:
             _handle_together(group, handle)
-        return mine.results
+        return batch.results
 
-    def _taken(self, first: Waiting[T, R] | None) -> list[Waiting[T, R]]:
+    def _take_group(self, first: WaitingBatch[T, R] | None) -> list[WaitingBatch[T, R]]:
         """
         Take `first` and the batches that have waited longest.
 
@@ -86,7 +86,7 @@ class Groups(Generic[T, R]):
                     return []
                 self._waiting.remove(first)
             group = [first] if first else []
-            count = sum(len(one.items) for one in group)
+            count = sum(len(batch.items) for batch in group)
             while self._waiting and count + len(self._waiting[0].items) <= self._max_items:
                 group.append(self._waiting.popleft())
                 count += len(group[-1].items)
@@ -94,17 +94,17 @@ class Groups(Generic[T, R]):
 
 
 def _handle_together(
-    group: Sequence[Waiting[T, R]], handle: Callable[[Sequence[T]], Sequence[R]]
+    group: Sequence[WaitingBatch[T, R]], handle: Callable[[Sequence[T]], Sequence[R]]
 ) -> None:
     """Handle several batches with one call. If it fails, none of them has a result."""
     try:
-        results = handle([item for one in group for item in one.items])
-        at = 0
-        for one in group:
-            one.results = results[at : at + len(one.items)]
-            at += len(one.items)
+        results = handle([item for batch in group for item in batch.items])
+        start = 0
+        for batch in group:
+            batch.results = results[start : start + len(batch.items)]
+            start += len(batch.items)
     except Exception:
         log.info("a group of %d batches could not be handled together", len(group), exc_info=True)
     finally:
-        for one in group:
-            one.over.set()
+        for batch in group:
+            batch.done.set()

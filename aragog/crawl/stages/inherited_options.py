@@ -19,7 +19,7 @@ INHERITED = {
 """Each inherited option, with the job's field for it."""
 
 
-def inherited(job: UrlJob, **overrides: Any) -> EnqueueOptions:
+def inherit_options(job: UrlJob, **overrides: Any) -> EnqueueOptions:
     """Return a job's options, with `overrides` applied. Depth and pages are not inherited."""
     from_job = {option: getattr(job, field) for option, field in INHERITED.items()}
     return EnqueueOptions(**{**from_job, **overrides})

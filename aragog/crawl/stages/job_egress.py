@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aragog.crawl.egress.rules import ANY, EgressContext, EgressRules
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext, EgressRules
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.fetch_record.outcome import Outcome
@@ -30,8 +30,8 @@ class JobEgress:
     def context(self, job: UrlJob) -> EgressContext:
         """Return what the egress rules need to know about a job's next request."""
         if not (self.depends_on_crawl or job.after_status):
-            return ANY
-        crawl = self.checks.crawl_of(job).name if self.depends_on_crawl and job.crawl else ""
+            return ANY_CONTEXT
+        crawl = self.checks.get_crawl(job).name if self.depends_on_crawl and job.crawl else ""
         return EgressContext(crawl, job.after_status)
 
     def routes_differ(self, job: UrlJob, outcome: Outcome, status: int) -> bool:

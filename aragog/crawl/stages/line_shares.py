@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, DueLine, Lines, is_without_slots
 from aragog.crawl.politeness.open_hosts import SentUrls
 
@@ -35,7 +35,7 @@ def share_costs(
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
     cost_factors: dict[int, float] = {}
     for share in shares:
-        record = crawls.record_of(share)
+        record = crawls.get_record(share)
         by_token[record.token][share] = record.weight
         if record.rate and interval_s:
             cost_factors[share] = max(1.0, 1 / (record.rate * interval_s))
@@ -45,12 +45,12 @@ def share_costs(
             round(
                 USUAL_COST
                 * cost_factors.get(share, 1.0)
-                * sum(weights_of_token.values())
+                * sum(token_weights.values())
                 / (weight * weights.get(token, 1.0))
             ),
         )
-        for token, weights_of_token in by_token.items()
-        for share, weight in weights_of_token.items()
+        for token, token_weights in by_token.items()
+        for share, weight in token_weights.items()
     }
 
 
@@ -78,7 +78,7 @@ class LineShares:
         lines: all lines, with the crawls' open hosts.
         crawls: the current crawls.
         weights: weights by token, see `share_costs`.
-        due: the lines to check now.
+        due_lines: the lines to check now.
         interval_us: returns the interval between two requests, given a line's key.
     """
 
@@ -87,7 +87,7 @@ class LineShares:
         lines: Lines,
         crawls: Crawls,
         weights: Mapping[str, float],
-        due: Mapping[str, DueLine],
+        due_lines: Mapping[str, DueLine],
         interval_us: Callable[[str], float],
     ) -> None:
         self._lines = lines
@@ -95,19 +95,21 @@ class LineShares:
         """Which of these lines are open, for each crawl that limits its open hosts."""
         self.costs: dict[str, dict[int, int]] = {
             key: share_costs(line.shares, crawls, weights, _interval_s(key, interval_us))
-            for key, line in due.items()
+            for key, line in due_lines.items()
             if len(line.shares) > 1
         }
         self.closed: set[str] = set()
         """Lines with at least one closed share."""
         self.all_closed: set[str] = set()
         """Lines whose shares are all closed."""
-        bounds = open_host_limits(crawls)
-        for crawl, max_open in bounds.items():
-            self._open_hosts(crawl, max_open, due)
+        limits = open_host_limits(crawls)
+        for crawl, max_open in limits.items():
+            self._open_hosts(crawl, max_open, due_lines)
 
-    def _open_hosts(self, crawl: int, max_open: int, due: Mapping[str, DueLine]) -> None:
-        hosts = [k for k, line in due.items() if crawl in line.shares and not is_without_slots(k)]
+    def _open_hosts(self, crawl: int, max_open: int, due_lines: Mapping[str, DueLine]) -> None:
+        hosts = [
+            k for k, line in due_lines.items() if crawl in line.shares and not is_without_slots(k)
+        ]
         if not hosts:
             return
         opened = self._lines.open_hosts.open(crawl, max_open, hosts)
@@ -117,20 +119,26 @@ class LineShares:
             costs = self.costs.setdefault(key, {})
             costs[crawl] = CLOSED
             self.closed.add(key)
-            if all(costs.get(share) == CLOSED for share in due[key].shares):
+            if all(costs.get(share) == CLOSED for share in due_lines[key].shares):
                 self.all_closed.add(key)
 
-    def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
+    def report(
+        self, sent_counts: Mapping[str, Counter[int]], remaining: Mapping[str, frozenset[int]]
+    ) -> None:
         """
         Report which requests were sent. Replaces hosts whose turn is over.
 
         Args:
-            sent: the numbers of requests, by line and crawl.
-            left: each line's shares that still have requests.
+            sent_counts: the numbers of requests, by line and crawl.
+            remaining: each line's shares that still have requests.
         """
         for crawl, hosts in self._open.items():
             served = [
-                SentUrls(key, sent[key][crawl] if key in sent else 0, crawl not in left[key])
+                SentUrls(
+                    key,
+                    sent_counts[key][crawl] if key in sent_counts else 0,
+                    crawl not in remaining[key],
+                )
                 for key in sorted(hosts)
             ]
             if served := [

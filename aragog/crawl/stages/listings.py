@@ -1,6 +1,5 @@
 """
-Follows the URLs that item rules find besides content: a listing's next pages (`follow`) and items'
-files (`files`).
+Follows the URLs that item rules find: a listing's next pages (`follow`) and items' files (`files`).
 
 Listing pages get the depth of the page that links to them, so that the pages listed on them are
 reached. URL patterns that only accept content do not apply to listing pages. All other rules for
@@ -8,8 +7,8 @@ links do: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
-most `max_files` of a page are fetched. A call that refreshes the page fetches its files again. The
-refresh schedule only fetches new files.
+most `max_files` files of a page are fetched. A call that refreshes the page fetches its files
+again. The refresh schedule only fetches new files.
 
 A listing has at most `MAX_PAGES` pages. Its jobs count them (`UrlJob.pages`).
 
@@ -31,7 +30,7 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.inherited_options import inherited
+from aragog.crawl.stages.inherited_options import inherit_options
 from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.errors import InvalidUrl
 from aragog.pages.items import PageItems, SiteKinds, field_of, kind_from_field
@@ -40,8 +39,8 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 MAX_PAGES = 10_000
-CONTINUED = ":continued"
-"""The name suffix of the records of followed next pages."""
+NEXT_PAGES_SUFFIX = ":continued"
+"""Appended to a request ID, under which followed next pages are recorded."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
@@ -90,15 +89,15 @@ class Listings:
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """Enqueue next pages and files. Returns how many."""
-        chosen = {page.job.url: self._choose(page) for page in pages}
-        jobs = self._unfollowed(
+        chosen = {page.job.url: self._choose_urls(page) for page in pages}
+        jobs = self._filter_unfollowed(
             [choice.job for choice in chosen.values() if choice.continuations or choice.files]
         )
         count = 0
         for job in jobs:
-            count += enqueue(_options(job), chosen[job.url].continuations)
-            count += enqueue(_options_of_files(job), chosen[job.url].files)
-        for name, depths in _by_call(jobs).items():
+            count += enqueue(_next_page_options(job), chosen[job.url].continuations)
+            count += enqueue(_file_options(job), chosen[job.url].files)
+        for name, depths in _depths_by_call(jobs).items():
             if self.followed_pages is not None:
                 self.followed_pages.add(name, depths)
         return count
@@ -121,48 +120,49 @@ class Listings:
         stored = (record for record in records if record and record.canonical_url in jobs)
         return self.follow((_page_from_record(jobs, record, links) for record in stored), enqueue)
 
-    def _choose(self, page: ListingPage) -> _ChosenUrls:
-        scope = self.checks.crawl_of(page.job).scope
-        allowed = self._allowed(page)
+    def _choose_urls(self, page: ListingPage) -> _ChosenUrls:
+        scope = self.checks.get_crawl(page.job).scope
+        is_allowed = self._make_link_filter(page)
         continuations = page.continuations if page.job.pages < MAX_PAGES else ()
         is_in_scope = scope_filter(scope, page.url)
         return _ChosenUrls(
             page.job,
-            [url for url in continuations if is_in_scope(url) and allowed(url)],
+            [url for url in continuations if is_in_scope(url) and is_allowed(url)],
             list(
                 islice(
-                    (url for url in page.files if not scope.excludes(url) and allowed(url)),
+                    (url for url in page.files if not scope.excludes(url) and is_allowed(url)),
                     self.max_files,
                 )
             ),
         )
 
-    def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
+    def _make_link_filter(self, page: ListingPage) -> Callable[[str], bool]:
         """
         Return a function that returns True for a URL if the page's own rules and `exclude` allow a
         request for it.
         """
-        obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
-        if obey and page.nofollow:
+        obeys_nofollow = self.obey_nofollow and not self.checks.get_crawl(page.job).nofollow
+        if obeys_nofollow and page.nofollow:
             return lambda _: False
         exclude = UrlFilter(exclude=read_url_filter(page.job).exclude)
-        links = page.nofollow_links if obey else ()
+        links = page.nofollow_links if obeys_nofollow else ()
         return lambda url: url not in links and exclude.accepts(url)
 
-    def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+    def _filter_unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """Return the jobs whose call has not yet followed the page's next pages to this depth."""
         if self.followed_pages is None:
             return list(jobs)
-        new = [job for job in jobs if not job.request_id]
-        for name, depths in _by_call(jobs).items():
+        unfollowed = [job for job in jobs if not job.request_id]
+        for name, depths in _depths_by_call(jobs).items():
             followed_depths = self.followed_pages.depths(name, list(depths))
             depth_by_url = dict(zip(depths, followed_depths, strict=True))
-            new += [
+            unfollowed += [
                 job
                 for job in jobs
-                if job.request_id + CONTINUED == name and _is_new(depth_by_url[job.url], job.depth)
+                if job.request_id + NEXT_PAGES_SUFFIX == name
+                and _is_new(depth_by_url[job.url], job.depth)
             ]
-        return new
+        return unfollowed
 
 
 def _page_from_record(
@@ -205,18 +205,18 @@ def _is_new(followed_depth: int | None, depth: int) -> bool:
     return followed_depth is None or (followed_depth != FULL and followed_depth < depth)
 
 
-def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
+def _depths_by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
         if job.request_id:
-            calls[job.request_id + CONTINUED][job.url] = job.depth
+            calls[job.request_id + NEXT_PAGES_SUFFIX][job.url] = job.depth
     return calls
 
 
-def _options_of_files(job: UrlJob) -> EnqueueOptions:
+def _file_options(job: UrlJob) -> EnqueueOptions:
     is_requested = job.refresh and job.crawl != REFRESHED
-    return replace(_options(job), depth=0, pages=0, file=True, refresh=is_requested)
+    return replace(_next_page_options(job), depth=0, pages=0, file=True, refresh=is_requested)
 
 
-def _options(job: UrlJob) -> EnqueueOptions:
-    return inherited(job, depth=job.depth, pages=job.pages + 1)
+def _next_page_options(job: UrlJob) -> EnqueueOptions:
+    return inherit_options(job, depth=job.depth, pages=job.pages + 1)

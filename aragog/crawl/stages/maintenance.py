@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aragog.crawl.pipeline import spool_reclaim
-from aragog.crawl.pipeline.crawl_log import CrawlLogWriter
+from aragog.crawl.pipeline.crawl_log_writer import CrawlLogWriter
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
@@ -59,9 +59,8 @@ class MaintenanceStage:
         Stops after `max_compactions`, or when other processes are compacting the rest. Returns
         immediately if `store.compactions` compactions are running.
         """
-        with suppress(
-            StoreDamaged
-        ):  # already logged when the file was set aside, and no journal is lost
+        # A damaged file was logged when it was set aside, and no journal is lost.
+        with suppress(StoreDamaged):
             for _ in range(self.max_compactions):
                 report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):
@@ -95,7 +94,7 @@ class MaintenanceStage:
         if self.crawls:
             self.crawls.run()
 
-    def begin_crawls(self) -> None:
+    def start_crawls(self) -> None:
         """Send notices about ended or failing crawls, and start due rounds."""
         if self.notices and self.rounds:
             self.notices.run()  # first, because a crawl that starts a round is not done
@@ -114,7 +113,7 @@ class MaintenanceStage:
 
     def rewrite_file(self) -> None:
         """Rewrite Redis' append-only file if a takedown requested it during another rewrite."""
-        self.rewrite.begin_requested()
+        self.rewrite.start_requested()
 
     def sweep_spool(self) -> None:
         """Delete spooled bodies that no message refers to."""

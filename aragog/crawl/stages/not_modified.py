@@ -31,17 +31,17 @@ DECISIVE_HEADERS = frozenset({
 })  # fmt: skip
 """If these headers change, the stored page is analyzed again. `Expires` is not included, because
 most servers send a new value each time. It still affects the next refresh."""
-_NOT_REPLACED = frozenset({
+_UNREPLACED_HEADERS = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
     "proxy-authentication-info", "te", "trailer", "transfer-encoding", "upgrade",
     "content-length", "content-encoding", "content-type", "content-range",
 })  # fmt: skip
 """Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
-_PER_RESPONSE = frozenset({"age", "date"})
+_PER_RESPONSE_HEADERS = frozenset({"age", "date"})
 """After a 304, stored values of these headers are outdated even if the 304 lacks them."""
 
 
-def merge_headers(stored: Headers, confirming: Headers) -> Headers:
+def merge_headers(stored: Headers, new_headers: Headers) -> Headers:
     """
     Return the headers of a stored response after a 304 (RFC 9111, 3.2).
 
@@ -50,21 +50,21 @@ def merge_headers(stored: Headers, confirming: Headers) -> Headers:
     """
     connection_headers = {
         token.strip().lower()
-        for name, value in confirming
+        for name, value in new_headers
         if name.lower() == "connection"
         for token in value.split(",")
     }
-    new_names = {name.lower() for name, _ in confirming} - _NOT_REPLACED - connection_headers
-    replaced_names = new_names | _PER_RESPONSE
+    new_names = {name.lower() for name, _ in new_headers} - _UNREPLACED_HEADERS - connection_headers
+    replaced_names = new_names | _PER_RESPONSE_HEADERS
     return (
         *((name, value) for name, value in stored if name.lower() not in replaced_names),
-        *((name, value) for name, value in confirming if name.lower() in new_names),
+        *((name, value) for name, value in new_headers if name.lower() in new_names),
     )
 
 
-def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
+def has_same_decisive_headers(headers: Headers, other_headers: Headers) -> bool:
     """Return True if all headers that affect decisions have the same values."""
-    return _decisive_headers(one) == _decisive_headers(other)
+    return _decisive_headers(headers) == _decisive_headers(other_headers)
 
 
 def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
@@ -76,7 +76,7 @@ def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class ConfirmedResults:
     """A batch's results after its 304s."""
 
     results: list[FetchResult]
@@ -100,7 +100,7 @@ class ConfirmedPages:
     drafts: Sequence[str] = ()
     """The draft standards for allowed uses that are read."""
 
-    def apply(self, results: Sequence[FetchResult]) -> Confirmed:
+    def apply(self, results: Sequence[FetchResult]) -> ConfirmedResults:
         """
         Apply the 304s to the stored pages. Returns all results, including pages that must be
         analyzed again. Takes one or two multi-gets.
@@ -110,7 +110,7 @@ class ConfirmedPages:
         Raises:
             TransientError: Redis or the store did not respond.
         """
-        confirmed = Confirmed(list(results))
+        confirmed = ConfirmedResults(list(results))
         stored = self._read_stored([r.job.url for r in results if _is_304(r)])
         for index, result in enumerate(results):
             if _is_304(result):
@@ -119,9 +119,9 @@ class ConfirmedPages:
         return confirmed
 
     def _apply_304(
-        self, result: FetchResult, stored_record: FetchRecord | None, confirmed: Confirmed
+        self, result: FetchResult, stored_record: FetchRecord | None, confirmed: ConfirmedResults
     ) -> FetchResult:
-        """Return the result of one 304. Adds its consequences to `confirmed`."""
+        """Return the result of one 304. Adds new headers, bodies and responses to `confirmed`."""
         url = result.job.url
         if stored_record is None or stored_record.final_url != result.fetch.final_url:
             return self._add_statements(result)
@@ -129,12 +129,11 @@ class ConfirmedPages:
         confirmed.headers[url] = headers
         if has_same_decisive_headers(stored_record.headers, headers):
             return result
-        if (
-            refetched := self._as_new_fetch(result, stored_record, headers, confirmed.bodies)
-        ) is None:
+        new_result = self._as_new_fetch(result, stored_record, headers, confirmed.bodies)
+        if new_result is None:
             return self._add_statements(result)
         confirmed.responses[url] = result.fetch
-        return refetched
+        return new_result
 
     def _read_stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
         """Return the stored pages' fetch records, except those in a damaged file."""

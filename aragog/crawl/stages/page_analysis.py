@@ -49,11 +49,10 @@ TextFields = Callable[[Document], Mapping[str, bytes]]
 
 _CAUTIOUS_ROBOTS = PageRobots(noindex=True, nofollow=True)
 """The preferences for a page whose own statements could not be read."""
-_RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
-_MAX_LOGGED = 1_000
-_logged: set[tuple[str, str]] = set()
-"""Each kind of failure is logged once per process, because pages with the same template may all
-fail in the same way."""
+_ALL_RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
+_MAX_LOGGED_FAILURES = 1_000
+_logged_failures: set[tuple[str, str]] = set()
+"""Logged once, because pages with the same template may all fail in the same way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +131,7 @@ def read_page(
         noindex=robots.noindex,
         nofollow=robots.nofollow,
         preferences=parts.get(
-            "preferences", lambda: _use_statements(page, result, agent, drafts), _RESERVED
+            "preferences", lambda: _use_statements(page, result, agent, drafts), _ALL_RESERVED
         ),
         unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
         complete=is_read
@@ -141,7 +140,7 @@ def read_page(
         and pin.complete
         and not (page.text is not None and page.problems),
         text_sketch=parts.sketch(page),
-        feed=parts.get("feed", lambda: feed_of(page), None),
+        feed=parts.get("feed", lambda: find_feed(page), None),
         traits=parts.get("traits", lambda: traits_of(page, result.job.url), None)
         if with_traits and is_read
         else None,
@@ -149,7 +148,7 @@ def read_page(
     )
 
 
-def feed_of(page: Document) -> str | None:
+def find_feed(page: Document) -> str | None:
     """
     Return the first feed that a page links to within its registered domain.
 
@@ -228,13 +227,13 @@ class _Parts:
 
 
 def _log_once(name: str, error: Exception, url: str) -> None:
-    kind = (name, type(error).__name__)
-    if kind not in _logged and len(_logged) < _MAX_LOGGED:
-        _logged.add(kind)
+    failure = (name, type(error).__name__)
+    if failure not in _logged_failures and len(_logged_failures) < _MAX_LOGGED_FAILURES:
+        _logged_failures.add(failure)
         log.error("left out of a page: %s; first seen at %s", name, url, exc_info=error)
 
 
-def fields_of(
+def extract_fields(
     page: Document,
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
@@ -257,18 +256,18 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
 
 
 def _add_extracted(
-    before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
+    earlier: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
     extracted = extractor(page)
     if extracted is None:
-        return before
-    own_fields = to_fields(name, extracted)
+        return earlier
+    new_fields = to_fields(name, extracted)
     page_type = extracted.page_type if isinstance(extracted, Extracted) else None
     return AnalyzedFields(
-        {**before.fields, **own_fields},
-        {**before.provenance, **dict.fromkeys(own_fields, f"extractor {name}")},
-        name if before.type == "page" and page_type is not None else before.type,
-        before.complete,
+        {**earlier.fields, **new_fields},
+        {**earlier.provenance, **dict.fromkeys(new_fields, f"extractor {name}")},
+        name if earlier.type == "page" and page_type is not None else earlier.type,
+        earlier.complete,
     )
 
 
@@ -297,7 +296,7 @@ def _collect_evidence(page: Document, result: FetchResult) -> Evidence:
         url=result.job.url,
         final_url=result.fetch.final_url,
         status=result.fetch.status or 200,
-        redirects=redirects_of(result),
+        redirects=get_redirects(result),
         headers=result.fetch.headers,
     )
 
@@ -307,28 +306,28 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
         url=result.job.url,
         final_url=result.fetch.final_url,
         status=result.fetch.status or 200,
-        redirects=redirects_of(result),
+        redirects=get_redirects(result),
     )
 
 
-def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
+def get_redirects(result: FetchResult) -> tuple[Redirect, ...]:
     """Return the redirects of the fetch as evidence."""
     return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.fetch.hops)
 
 
-def candidates(facts: Evidence) -> set[str]:
+def candidate_urls(evidence: Evidence) -> set[str]:
     """Return the other URLs whose stored results affect the decision."""
-    urls = {*facts.link_header, *facts.link_canonical, facts.final_url}
-    urls |= {facts.og_url} if facts.og_url else set()
-    urls |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
-    return urls - {facts.url}
+    urls = {*evidence.link_header, *evidence.link_canonical, evidence.final_url}
+    urls |= {evidence.og_url} if evidence.og_url else set()
+    urls |= {evidence.meta_refresh[1]} if evidence.meta_refresh else set()
+    return urls - {evidence.url}
 
 
-def known_chains(
-    urls: Iterable[str], known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
+def read_known_chains(
+    urls: Iterable[str], read_known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
 ) -> dict[str, KnownPage]:
     """
-    Return what `known` returns for these URLs and the URLs that they lead to.
+    Return what `read_known` returns for these URLs and the URLs that they lead to.
 
     Takes one read per step of the longest chain, plus one.
     """
@@ -337,14 +336,14 @@ def known_chains(
     for _ in range(canonical.MAX_STEPS):
         if not missing:
             break
-        found = known(sorted(missing))
-        pages |= found
-        targets = {page.redirects_to or page.canonical_url for page in found.values()}
+        new_pages = read_known(sorted(missing))
+        pages |= new_pages
+        targets = {page.redirects_to or page.canonical_url for page in new_pages.values()}
         missing = {url for url in targets if url is not None and url not in pages}
     return pages
 
 
-def decide_canonical(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
+def decide_canonical(evidence: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
     """Decide the canonical URL from stored data about the candidates and their targets."""
-    stored = {url: page for url, page in pages.items() if url != facts.url}
-    return canonical.decide(replace(facts, known=stored))
+    other_pages = {url: page for url, page in pages.items() if url != evidence.url}
+    return canonical.decide(replace(evidence, known=other_pages))

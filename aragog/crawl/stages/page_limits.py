@@ -5,7 +5,7 @@ The parsers have their own limits (`aragog.pages`). These are the last resort, e
 kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process that
 stays in C code is killed. Too much memory raises MemoryError or crashes the parser. The limits only
 apply in processes that may be killed, such as children of Celery's prefork pool. These must call
-`make_expendable`. Elsewhere `limited` has no effect.
+`make_expendable`. Elsewhere `limit_resources` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
 body tokens, acquired before the first page is read, and released however the run ends. If the
@@ -25,8 +25,8 @@ import redis
 
 from aragog.crawl.shared_redis.leases import Leases
 
-_ALWAYS_S = 1e9
-"""Longer than the remaining time of any lease, so each run takes over the lease."""
+_LONGER_THAN_ANY_LEASE_S = 1e9
+"""Makes each run take over the lease."""
 MAX_RUNS_LOST = 2
 """How many times the process may die while it analyzes this page alone. A restart can explain one
 loss, but hardly two."""
@@ -38,20 +38,22 @@ class RunMarks:
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
-    def begin(self, tokens: Sequence[str]) -> int:
+    def start_run(self, tokens: Sequence[str]) -> int:
         """
         Mark the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
         round trip.
         """
         with suppress(redis.RedisError):
-            (fence,) = self._leases.acquire([_name(tokens)], renewed_s=_ALWAYS_S)
+            (fence,) = self._leases.acquire(
+                [_lease_name(tokens)], renewed_s=_LONGER_THAN_ANY_LEASE_S
+            )
             return fence - 1
         return 0
 
-    def end(self, tokens: Sequence[str]) -> None:
+    def end_run(self, tokens: Sequence[str]) -> None:
         """Remove a finished run's mark. Safe to repeat."""
         with suppress(redis.RedisError):
-            self._leases.release([_name(tokens)])
+            self._leases.release([_lease_name(tokens)])
 
     def sweep(self) -> int:
         """Delete expired marks. Returns how many."""
@@ -60,7 +62,7 @@ class RunMarks:
         return 0
 
 
-def _name(tokens: Sequence[str]) -> str:
+def _lease_name(tokens: Sequence[str]) -> str:
     return " ".join(tokens)
 
 
@@ -71,9 +73,9 @@ _STATM = "/proc/self/statm"
 _STATM_BYTES = 200
 _DATA_PAGES = 5
 _PAGE_BYTES = resource.getpagesize()
-_armed: dict[str, float] = {}
+_process_state: dict[str, float] = {}
 """`here` is set in an expendable process; `limit_s` while a page is analyzed."""
-_statm_of: dict[int, int] = {}
+_statm_by_pid: dict[int, int] = {}
 """The open `statm` files by process ID. After a fork, an open file still shows the process that
 opened it."""
 
@@ -92,18 +94,18 @@ class PageTooExpensive(BaseException):
 
 def make_expendable(**_: object) -> None:
     """Allow a page to kill this process. Call it from the main thread."""
-    signal.signal(signal.SIGPROF, _stop)
+    signal.signal(signal.SIGPROF, _raise_if_limited)
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
-    _armed["here"] = 1
+    _process_state["here"] = 1
 
 
-def _stop(*_: object) -> None:
-    if "limit_s" in _armed:
-        raise PageTooExpensive(f"took more than {_armed['limit_s']:g} s of CPU time")
+def _raise_if_limited(*_: object) -> None:
+    if "limit_s" in _process_state:
+        raise PageTooExpensive(f"took more than {_process_state['limit_s']:g} s of CPU time")
 
 
 @contextmanager
-def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
+def limit_resources(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     """
     Run the block within both limits. Costs 15 µs.
 
@@ -111,12 +113,12 @@ def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
         PageTooExpensive: the block took too much CPU time.
         MemoryError: the block took too much memory.
     """
-    if "here" not in _armed:
+    if "here" not in _process_state:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     max_bytes = _data_bytes(max_memory_bytes, hard)
-    _armed["limit_s"] = max_cpu_s
+    _process_state["limit_s"] = max_cpu_s
     signal.setitimer(signal.ITIMER_PROF, max_cpu_s, _TIMER_INTERVAL_S)
     signal.setitimer(signal.ITIMER_VIRTUAL, max_cpu_s * KILL_FACTOR)
     if max_bytes is not None:
@@ -125,13 +127,13 @@ def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
         yield
     finally:
         try:
-            _armed.pop("limit_s", None)
+            _process_state.pop("limit_s", None)
         finally:  # also if the handler has just raised; it cannot raise again
             _disarm(soft, hard)
 
 
 def _disarm(soft: int, hard: int) -> None:
-    _armed.pop("limit_s", None)
+    _process_state.pop("limit_s", None)
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
@@ -143,18 +145,18 @@ def _data_bytes(extra_bytes: int, hard: int) -> int | None:
     it.
     """
     try:
-        pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
+        pages = int(os.pread(_open_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):
         return None
     max_bytes = pages * _PAGE_BYTES + extra_bytes
     return max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard)
 
 
-def _statm() -> int:
+def _open_statm() -> int:
     """Return the open file. Opening it for each page would take longer than reading it."""
     pid = os.getpid()
-    if pid not in _statm_of:
-        while _statm_of:
-            os.close(_statm_of.popitem()[1])
-        _statm_of[pid] = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
-    return _statm_of[pid]
+    if pid not in _statm_by_pid:
+        while _statm_by_pid:
+            os.close(_statm_by_pid.popitem()[1])
+        _statm_by_pid[pid] = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+    return _statm_by_pid[pid]

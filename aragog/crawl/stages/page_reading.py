@@ -18,9 +18,9 @@ from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
-from aragog.crawl.stages.file_analysis import file_analysis, is_file
+from aragog.crawl.stages.file_analysis import analyze_file, is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis, read_page, text_fields
-from aragog.crawl.stages.page_limits import PageTooExpensive, limited
+from aragog.crawl.stages.page_limits import PageTooExpensive, limit_resources
 from aragog.errors import TRANSIENT
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
@@ -29,8 +29,8 @@ from aragog.urlstore.usual_intervals import SITEMAP
 
 log = logging.getLogger(__name__)
 
-FAILED = "aragog failed to read the page; see its log"
-RUNS_LOST = "each process that analyzed the page died"
+FAILED_REASON = "aragog failed to read the page; see its log"
+RUNS_LOST_REASON = "each process that analyzed the page died"
 
 
 class SourceReading(NamedTuple):
@@ -74,7 +74,7 @@ class PageReader:
     drafts: Collection[str] = ()
     """The draft standards for allowed uses that are read."""
     spans: StageSpans = UNTRACED
-    watched: Collection[str] = ()
+    watched_urls: Collection[str] = ()
     """URLs of pages to check for signs of traps."""
     page_types: Collection[str] = ("*/*",)
     """Content types of pages. Such a file is analyzed as a page."""
@@ -97,16 +97,16 @@ class PageReader:
         readings = Readings()
         for result in results:
             if result.token:
-                self._read_one(result, bodies[result.token], readings, give_up=give_up)
+                self._read_result(result, bodies[result.token], readings, give_up=give_up)
         self._count(readings)
         return readings
 
-    def _read_one(
+    def _read_result(
         self, result: FetchResult, blob: bytes, readings: Readings, *, give_up: bool
     ) -> None:
         url, limits = result.job.url, self.limits
         if give_up:
-            readings.problems[url] = RUNS_LOST
+            readings.problems[url] = RUNS_LOST_REASON
             return
         try:
             if result.job.sitemap:
@@ -114,7 +114,7 @@ class PageReader:
                 return
             with (
                 self.spans.subspan(result.job, "read page"),
-                limited(limits.page_max_cpu_s, limits.page_max_memory_bytes),
+                limit_resources(limits.page_max_cpu_s, limits.page_max_memory_bytes),
             ):
                 if is_file(result, self.page_types):
                     self._read_file(result, readings)
@@ -128,7 +128,7 @@ class PageReader:
                     extractors=load_all(limits.extractors, self.rules),
                     texts=text_fields(limits),
                     drafts=self.drafts,
-                    with_traits=url in self.watched,
+                    with_traits=url in self.watched_urls,
                 )
         except TRANSIENT:
             raise
@@ -139,18 +139,19 @@ class PageReader:
             readings.problems[url] = f"took more than {max_bytes} bytes of memory"
         except Exception:
             log.exception("failed to analyze a page: %s", result.fetch.final_url)
-            readings.problems[url] = FAILED
+            readings.problems[url] = FAILED_REASON
 
     def _read_file(self, result: FetchResult, readings: Readings) -> None:
         if result.fetch.truncated:
             readings.problems[result.job.url] = f"the file is truncated: {result.fetch.reason}"
             return
-        analysis = file_analysis(result, agent=self.agent, drafts=self.drafts)
+        analysis = analyze_file(result, agent=self.agent, drafts=self.drafts)
         readings.analyses[result.job.url] = analysis
 
     def _count(self, readings: Readings) -> None:
         for url, problem in readings.problems.items():
             log.warning("stored as Unreadable: %s: %s", url, problem)
-        degraded = sum(1 for analysis in readings.analyses.values() if analysis.problems)
-        unreadable = len(readings.problems)
-        self.counters.add({counters.UNREADABLE: unreadable, counters.DEGRADED: degraded})
+        degraded_count = sum(1 for analysis in readings.analyses.values() if analysis.problems)
+        self.counters.add(
+            {counters.UNREADABLE: len(readings.problems), counters.DEGRADED: degraded_count}
+        )

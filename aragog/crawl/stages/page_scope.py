@@ -18,17 +18,17 @@ from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.crawl_endings import CrawlEndings, Ended
+from aragog.crawl.stages.crawl_endings import CrawlEndings, EndedUrl
 from aragog.errors import BAD_INPUT
 from aragog.urlstore.records import Record
 from urlspelling.domain import registered_domain
 
 LANGUAGE = "page.language"
 """A page's declared language."""
-_KIND = "OutOfScope"
+_OUTCOME = "OutOfScope"
 
 
-class Analyzed(Protocol):
+class AnalyzedPage(Protocol):
     """A page's analysis (`aragog.crawl.stages.page_analysis.PageAnalysis`)."""
 
     @property
@@ -37,7 +37,7 @@ class Analyzed(Protocol):
 
 
 def excluded_pages(
-    results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
+    results: Iterable[FetchResult], analyses: Mapping[str, AnalyzedPage], checks: CrawlChecks
 ) -> dict[str, str]:
     """Return the excluded fetched pages by URL, each with the rule."""
     return {
@@ -68,17 +68,17 @@ def excluded_stored_pages(
     }
 
 
-def is_about_pages(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
+def has_page_rules(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
     """Return True if a crawl of these jobs has rules that need the fetched page."""
-    numbers = {job.crawl: job for job in jobs}
-    return any(checks.crawl_of(job).scope.is_about_pages for job in numbers.values())
+    jobs_by_crawl = {job.crawl: job for job in jobs}
+    return any(checks.get_crawl(job).scope.has_page_rules for job in jobs_by_crawl.values())
 
 
 def _excluding_rule(
     job: UrlJob, content_type: str | None, language: bytes | None, checks: CrawlChecks
 ) -> str:
-    scope = checks.crawl_of(job).scope
-    if not scope.is_about_pages:
+    scope = checks.get_crawl(job).scope
+    if not scope.has_page_rules:
         return ""
     name = language.decode("utf-8", "replace").strip('"') if language else None
     accepted, rule = scope.decide_page(content_type, name)
@@ -90,15 +90,17 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings) -> list[UrlJob]:
+def end_excluded(
+    jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings
+) -> list[UrlJob]:
     """End the jobs of excluded pages. Returns jobs for other crawls that want the URLs."""
-    return endings.end([Ended(job, f"out of scope: {rules[job.url]}") for job in jobs])
+    return endings.end([EndedUrl(job, f"out of scope: {rules[job.url]}") for job in jobs])
 
 
-def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def make_results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the results for callers waiting for these URLs."""
     return {
-        url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
+        url: {"url": url, "canonical_url": url, "outcome": _OUTCOME, "reason": rule}
         for url, rule in rules.items()
     }
 

@@ -3,26 +3,30 @@ Updates of stored pages. They are kept in the spool until they are written.
 
 A blob is a line of JSON, followed by each page's compressed links in the store's own format. Bodies
 have their own tokens.
-
-An update also says how long the response stays fresh by its headers (RFC 9111, section 4.2). This
-is only a hint, because servers often send wrong values. Unreadable values are ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from dataclasses import fields as fields_of
+from dataclasses import fields as dataclass_fields
 from io import BytesIO
 from itertools import compress, product
 from typing import Any
 
 import orjson
 
-from aragog.crawl.fetcher.headers import fresh_s, http_date_ms
-from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.file_analysis import is_file
+from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.stages.page_analysis import PageAnalysis
+from aragog.crawl.stages.page_facts import (
+    attempted_url_fact,
+    expiry_facts,
+    fetch_facts,
+    file_facts,
+    kept_for_facts,
+    make_seen,
+    validator_facts,
+)
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known_fields
@@ -31,24 +35,20 @@ from aragog.observability.formatting import format_time
 from aragog.pages.preferences import pack_statements, refused_purpose, refusing_line
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
-from aragog.urlstore.item_files import FILE, SHA256
-from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
+from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Fields of the fetch record that are also stored as facts, under the same name.
-_COPIED_FACTS = (
-    "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
-    "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
-)  # fmt: skip
-_LIKENESS = "likeness"
-_WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness", "crawl"} | {"body"})
-_SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
+_LIKENESS_FACT = "likeness"
+_WIRE_FIELDS = frozenset(
+    {f.name for f in dataclass_fields(PageWrite)} - {"likeness", "crawl"} | {"body"}
+)
+_SEEN_FIELDS = tuple(f.name for f in dataclass_fields(Seen))
 # These describe the stored page, so a fetch without a page does not change them.
-_PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
+_PAGE_FACTS = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class PageUpdate:
     meta: Mapping[str, str] = field(default_factory=dict)
 
 
-def page_write(
+def page_update(
     result: FetchResult, analysis: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
     """Return the update for an analyzed page."""
     fetch = replace(result.fetch, page_preferences=pack_statements(analysis.preferences))
-    keep = not (analysis.noindex and settings.politeness.obey_noindex)
+    is_kept = not (analysis.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
         final_url=result.fetch.final_url,
@@ -86,41 +86,24 @@ def page_write(
         report=fetch,
         likeness=Likeness((result.body_hash or "")[:16], analysis.text_sketch),
         facts={
-            **facts(fetch),
+            **fetch_facts(fetch),
             "page_type": analysis.page_type,
             "noindex": int(analysis.noindex),
             "nofollow": int(analysis.nofollow),
-            **_expiry(analysis, settings),
-            **_kept_for_facts(result.job),
-            **_file_facts(result, settings),
+            **expiry_facts(analysis, settings),
+            **kept_for_facts(result.job),
+            **file_facts(result, settings),
             **({FEED_LINK: analysis.feed} if analysis.feed else {}),
             **({"problems": "; ".join(analysis.problems)} if analysis.problems else {}),
         },
-        seen=seen_of(result, settings, page_type=analysis.page_type),
-        without_content=not keep,
+        seen=make_seen(result, settings, page_type=analysis.page_type),
+        without_content=not is_kept,
     )
     return (
         PageUpdate(write, result.token, result.fetch.body_bytes, _meta(result.fetch))
-        if keep
+        if is_kept
         else PageUpdate(write)
     )
-
-
-def _file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """Return the fields that are only stored for items' files."""
-    file = is_file(result, settings.fetch.content_types)
-    return {FILE: 1, SHA256: result.body_hash} if file else {}
-
-
-def _kept_for_facts(job: UrlJob) -> dict[str, str]:
-    """Return the crawl that a page is kept for, if it is not the one in the settings."""
-    return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
-
-
-def _expiry(analysis: PageAnalysis, settings: Settings) -> dict[str, int]:
-    at_ms = analysis.unavailable_after_ms
-    is_obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
-    return {"unavailable_after_ms": at_ms} if is_obeyed and at_ms is not None else {}
 
 
 def reservation_reason(
@@ -141,7 +124,7 @@ def _is_expired(result: FetchResult, analysis: PageAnalysis, settings: Preferenc
     return expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms
 
 
-def reserved_write(
+def reserved_update(
     result: FetchResult, analysis: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
     """Return the update that deletes a stored page that must not be kept."""
@@ -151,20 +134,20 @@ def reserved_write(
         reason=reason,
         page_preferences=pack_statements(analysis.preferences),
     )
-    update = failure_write(replace(result, fetch=fetch), settings)
-    expired = _is_expired(result, analysis, settings.preferences)
-    return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
+    update = failure_update(replace(result, fetch=fetch), settings)
+    is_expired = _is_expired(result, analysis, settings.preferences)
+    return replace(update, write=replace(update.write, withdrawn=True, expired=is_expired))
 
 
-def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str | None:
-    """Return why a fetch without a page requires the stored page to be deleted, or None."""
+def _refusing_statement(result: FetchResult, settings: PreferencesSettings) -> str | None:
+    """Return the statement that makes a fetch without a page delete the stored page, or None."""
     if result.job.sitemap:
         return None
-    texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
-    return refusing_line(texts, result.job.purposes_with_default(settings.purposes))
+    statements = (result.fetch.robots_preferences, result.fetch.page_preferences)
+    return refusing_line(statements, result.job.purposes_with_default(settings.purposes))
 
 
-def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
+def confirmed_update(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
     """
     Return the update for a stored page that was analyzed again after a 304 changed its
     headers.
@@ -179,7 +162,7 @@ def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate
     )
 
 
-def failure_write(
+def failure_update(
     result: FetchResult,
     settings: Settings,
     *,
@@ -193,15 +176,15 @@ def failure_write(
     `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
-    seen = seen_of(replace(result, fetch=fetch), settings)
+    seen = make_seen(replace(result, fetch=fetch), settings)
     if result.job.sitemap:
         reading = source or SourceReading(0)
         seen = replace(seen, source=reading.kind, signal_count=reading.signal_count)
-    line = _deletion_reason(result, settings.preferences)
-    if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
-        reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
-        changed = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
-        result = replace(result, fetch=changed)
+    statement = _refusing_statement(result, settings.preferences)
+    if statement and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
+        reason = f"not for {statement.partition('=')[0]}: {statement.partition(' ')[2].strip('()')}"
+        reserved_fetch = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
+        result = replace(result, fetch=reserved_fetch)
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -210,56 +193,18 @@ def failure_write(
             fetched_at_ms=result.fetch.fetched_at_ms,
             report=result.fetch,
             facts={
-                **{n: v for n, v in facts(result.fetch).items() if n not in _PER_PAGE},
-                **_final_url(result.fetch),
-                **(_validators(result.fetch) if source else {}),
-                **_kept_for_facts(result.job),
+                **{n: v for n, v in fetch_facts(result.fetch).items() if n not in _PAGE_FACTS},
+                **attempted_url_fact(result.fetch),
+                **(validator_facts(result.fetch) if source else {}),
+                **kept_for_facts(result.job),
                 **({FILE: 1} if result.job.file else {}),
             },
             seen=seen,
-            withdrawn=line is not None,
+            withdrawn=statement is not None,
             gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
             leads_to_taken_down=result.taken_down,
         )
     )
-
-
-def _validators(fetch: FetchRecord) -> dict[str, str]:
-    """
-    Return the validators for reading a sitemap or feed again; empty strings if the response lacks
-    them.
-    """
-    headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    return {
-        "final_url": fetch.final_url,
-        "etag": headers.get("etag", ""),
-        "last_modified": headers.get("last-modified", ""),
-    }
-
-
-def facts(record: FetchRecord) -> dict[str, Any]:
-    """Return the facts about the fetch to store with the page."""
-    headers = {name.lower(): value for name, value in reversed(record.headers)}
-    results: dict[str, Any] = {
-        "outcome": record.outcome.value,
-        "latency_ms": record.total_ms,
-        "bytes": record.body_bytes,
-        "truncated": int(record.truncated),
-        "redirects": len(record.hops),
-        **{name: getattr(record, name) for name in _COPIED_FACTS},
-    }
-    if record.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
-        results |= {
-            n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
-        }
-    if record.outcome is OutcomeKind.FETCHED:  # replaces all earlier facts; "" deletes a fact
-        results = {name: None if value == "" else value for name, value in results.items()}
-    return {name: value for name, value in results.items() if value is not None}
-
-
-def _final_url(fetch: FetchRecord) -> dict[str, str]:
-    is_redirected = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
-    return {"attempted_url": fetch.final_url} if is_redirected and fetch.final_url else {}
 
 
 def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
@@ -285,39 +230,16 @@ def _meta(record: FetchRecord) -> dict[str, str]:
     }
 
 
-def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """Return what the refresh schedule needs to know about a fetch."""
-    fetch = result.fetch
-    headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    # A list split over several header lines equals one line (RFC 9110, section 5.3). nginx sends
-    # two.
-    control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
-    headers["cache-control"] = ", ".join(control)
-    expiry_ms = None
-    if fetch.outcome is OutcomeKind.REFUSED:
-        # The same robots rules would refuse the URL again. Newer rules will be known by then.
-        expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
-    return Seen(
-        outcome=fetch.outcome.value,
-        fetched_at_ms=fetch.fetched_at_ms,
-        page_type=page_type,
-        body_hash=result.body_hash,
-        fresh_s=fresh_s(headers, fetch.fetched_at_ms),
-        modified_at_ms=http_date_ms(headers.get("last-modified")),
-        not_before_ms=expiry_ms,
-    )
-
-
 def to_blob(updates: Sequence[PageUpdate]) -> bytes:
     """Serialize a batch for the spool."""
     packed = [PackedLinks.of(update.write.links or ()) for update in updates]
-    head = [_wire(update, links) for update, links in zip(updates, packed, strict=True)]
-    return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
+    updates_json = [_to_wire(update, links) for update, links in zip(updates, packed, strict=True)]
+    return b"".join([orjson.dumps(updates_json), b"\n", *(links.compressed for links in packed)])
 
 
 def from_blob(blob: bytes) -> list[PageUpdate]:
     """
-    Return the writes in a blob from the spool.
+    Return the updates in a blob from the spool.
 
     Raises:
         InvalidMessage: the blob was written by a version that this code cannot read.
@@ -343,7 +265,7 @@ def with_body(update: PageUpdate, body: bytes | None, crawl: str = "") -> PageWr
     return update.write.with_content(content, crawl)
 
 
-def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
+def _to_wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
     write = update.write
     return {
         "url": write.url,
@@ -372,12 +294,12 @@ def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
     """Return the likeness as a fact. Older versions accept unknown facts."""
-    return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+    return {_LIKENESS_FACT: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
-def _likeness(facts: dict[str, Any]) -> Likeness | None:
+def _pop_likeness(facts: dict[str, Any]) -> Likeness | None:
     """Remove the likeness from the facts and return it. None if another version wrote the facts."""
-    text = facts.pop(_LIKENESS, None)
+    text = facts.pop(_LIKENESS_FACT, None)
     if not isinstance(text, str):
         return None
     body, _, sketch = text.partition(" ")
@@ -394,7 +316,7 @@ def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update and read its links from the stream. Ignores fields of later versions."""
     if not _WIRE_FIELDS.issuperset(wire):
         wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
-    likeness = _likeness(wire["facts"])
+    likeness = _pop_likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
     report, confirmation = wire.pop("report"), wire.pop("confirmation", None)
@@ -409,13 +331,13 @@ def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         report=None if report is None else FetchRecord.read(report),
         confirmation=None if confirmation is None else FetchRecord.read(confirmation),
         seen=None if seen is None else _parse_seen(seen),
-        links=None if links is None else _links(links, stream),
+        links=None if links is None else _read_links(links, stream),
         likeness=likeness,
     )
     return PageUpdate(write, token, length, meta)
 
 
-def _links(size: int, stream: BytesIO) -> PackedLinks:
+def _read_links(size: int, stream: BytesIO) -> PackedLinks:
     compressed = stream.read(size)
     if len(compressed) != size:
         raise ValueError(f"{len(compressed)} of {size} bytes of links")

@@ -34,7 +34,7 @@ MIN_WAIT_MS = 1_000
 
 
 class ForbiddenUrls(Protocol):
-    """Finds URLs that must not be requested (`AccessRules.forbidden`)."""
+    """Finds URLs that must not be requested (`AccessRules.find_forbidden`)."""
 
     def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
         """Return the URLs that must never be requested, with the reasons."""
@@ -56,7 +56,7 @@ class RobotsGate:
         slot: the slot of the first request.
         default_pause_s: the pause after a busy response without Retry-After
             (`pipeline.retry_first_s`).
-        forbidden: finds forbidden redirect targets.
+        find_forbidden: finds forbidden redirect targets.
         inline_ms: the gate waits for a slot if it is at most this far ahead.
     """
 
@@ -66,21 +66,21 @@ class RobotsGate:
         slot: Slot,
         default_pause_s: float,
         *,
-        forbidden: ForbiddenUrls,
+        find_forbidden: ForbiddenUrls,
         inline_ms: int = ROBOTS_WAIT_MS,
     ) -> None:
         self._limiter = limiter
         self._slot = slot
         self._default_pause_s = default_pause_s
-        self._forbidden = forbidden
+        self._find_forbidden = find_forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
         """Rate-limiter keys of the domains that sent a redirect."""
 
-    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+    def admit(self, url: str, target_as_sent: str) -> Admission:  # noqa: ARG002 - the port's signature
         """Decide about the redirect target. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
-        if verdict := self._forbidden([url]).get(url):
+        if verdict := self._find_forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
         admission = self._admit_in_slot(url, None)
         if isinstance(admission, Go):
@@ -92,7 +92,7 @@ class RobotsGate:
         return self._reserve(request, "its slot is later") or Go()
 
     def _request(self, key: str, crawl_delay_s: float | None) -> SlotRequest:
-        return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
+        return SlotRequest(key, crawl_delay_s, max_wait_ms=self.inline_ms, urgent=self._slot.urgent)
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
         """Replace the current slot. Returns `Later` with the reason if the new one is far away."""
@@ -152,17 +152,19 @@ class PoliteGate(RobotsGate):
             rules.limiter,
             slot,
             settings.pipeline.retry_first_s,
-            forbidden=rules.forbidden,
+            find_forbidden=rules.find_forbidden,
             inline_ms=settings.politeness.wait_inline_ms,
         )
         self._rules = rules
         self._kind = kind
         self._purposes = purposes
 
-    def admit(self, url: str, given: str) -> Admission:
+    def admit(self, url: str, target_as_sent: str) -> Admission:
         """Decide about the redirect target. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
-        verdict = self._rules.verdict(AccessRequest(url, (url, given), self._kind, self._purposes))
+        verdict = self._rules.verdict(
+            AccessRequest(url, (url, target_as_sent), self._kind, self._purposes)
+        )
         match verdict:
             case Allowed(crawl_delay_s=crawl_delay_s):
                 return self._admit_in_slot(url, crawl_delay_s)

@@ -17,7 +17,7 @@ from aragog.crawl.stages.release import ReleaseStage
 from aragog.crawl.stages.render import RenderStage
 from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.store import StoreStage
-from aragog.crawl.stages.stored_again import StoredAgain
+from aragog.crawl.stages.stored_page_rewriter import StoredPageRewriter
 from aragog.crawl.stages.webhooks import WebhookStage
 
 
@@ -41,9 +41,9 @@ class ProcessStages:
     on_close: tuple[Callable[[], None], ...] = ()
 
     @property
-    def stored_again(self) -> StoredAgain:
+    def stored_page_rewriter(self) -> StoredPageRewriter:
         """Rewrites stored pages."""
-        return StoredAgain(self.canonicalize, self.store)
+        return StoredPageRewriter(self.canonicalize, self.store)
 
     def close(self) -> None:
         """Release threads, connections and files."""

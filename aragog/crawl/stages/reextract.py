@@ -20,8 +20,13 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from aragog.crawl.pipeline.messages import VERSION, check_version
-from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, text_fields
-from aragog.crawl.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
+from aragog.crawl.stages.page_analysis import AnalyzedFields, extract_fields, text_fields
+from aragog.crawl.stages.page_limits import (
+    MAX_RUNS_LOST,
+    PageTooExpensive,
+    RunMarks,
+    limit_resources,
+)
 from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import main_text
 from aragog.pages.extractors import load_all
@@ -39,7 +44,7 @@ WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The walk's name. Each new version of the extractor starts a new walk."""
 _MARK_PREFIX = "reextract"
 """Distinguishes this stage's run marks from those of `canonicalize`."""
-_MARK = "page.extractor_version"
+_VERSION_FIELD = "page.extractor_version"
 NO_RULES = RulesVersions((), {})
 
 
@@ -124,7 +129,7 @@ class Versions(NamedTuple):
         Return the page fields that record these versions. Without stored main texts, their version
         is omitted.
         """
-        values = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
+        values = {_VERSION_FIELD: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
             values[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
         if version := self.rules.of(str(record.facts.get("final_url") or record.canonical_url)):
@@ -139,7 +144,7 @@ def outdated_urls(
     Yield the canonical URLs of pages whose content was read with another version, or of all pages
     with content if `everything` is set.
     """
-    names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
+    names = [_VERSION_FIELD, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
@@ -215,9 +220,9 @@ def reextract_batch(
 
 def _run_marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
     try:
-        return "given_up" if marks.begin([_MARK_PREFIX, url]) >= MAX_RUNS_LOST else run()
+        return "given_up" if marks.start_run([_MARK_PREFIX, url]) >= MAX_RUNS_LOST else run()
     finally:
-        marks.end([_MARK_PREFIX, url])
+        marks.end_run([_MARK_PREFIX, url])
 
 
 def _reextract(
@@ -234,22 +239,22 @@ def _reextract(
         content = None
     if content is None:
         return "content"
-    if not _is_kept(content.facts, purposes):
+    if not _may_be_used(content.facts, purposes):
         return "reserved"
     try:
-        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            result = _fields(content, limits, agent, rules)
+        with limit_resources(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            result = _extract_fields(content, limits, agent, rules)
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
     changed = store.fields.replace(
         content.url, result.fields, result.provenance, at_ms=fetched_at_ms
     )
-    versions = {_MARK, main_text.VERSION_FIELD, RULES_VERSION}
+    versions = {_VERSION_FIELD, main_text.VERSION_FIELD, RULES_VERSION}
     return "changed" if changed - versions else "read"
 
 
-def _is_kept(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
+def _may_be_used(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
     """
     Return True if a crawl that keeps the page may use it. `default_purposes` are those in the
     settings.
@@ -261,9 +266,11 @@ def _is_kept(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool
     return any(all(is_allowed(facts, purpose) for purpose in purposes) for purposes in crawls)
 
 
-def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules) -> AnalyzedFields:
+def _extract_fields(
+    content: Content, limits: PipelineSettings, agent: str, rules: Rules
+) -> AnalyzedFields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
     page = documents.parse(content.body, url=final_url, content_type=content_type, agent=agent)
-    return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))
+    return extract_fields(page, load_all(limits.extractors, rules), text_fields(limits))

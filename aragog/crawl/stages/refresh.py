@@ -54,7 +54,7 @@ class Tick:
 
 # Longer than it normally takes to store an enqueued URL. Storing writes the row again.
 CLAIM_S = 900.0
-TICK = "refresh"
+TICK_NAME = "refresh"
 TICK_S = 5.0
 # A slightly early beat process must not lose its tick, and two must not both get one.
 _MIN_TICK_SHARE = 0.8
@@ -106,9 +106,9 @@ class RefreshStage:
 
     def run(self) -> Tick:
         """Enqueue due URLs. Does nothing if another beat process has just done so."""
-        self.counters.note_tick()
+        self.counters.record_tick()
         now_ms = self.clock.now_ms()
-        elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _MIN_TICK_SHARE)
+        elapsed_s = self.schedule.take_tick(TICK_NAME, now_ms, TICK_S * _MIN_TICK_SHARE)
         if elapsed_s is None:
             return Tick()
         elapsed_s = min(elapsed_s, _MAX_TICK_S)
@@ -117,8 +117,8 @@ class RefreshStage:
             return Tick()
         smooth_s = self.settings.refresh.smooth_s
         upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=elapsed_s, smooth_s=smooth_s)
-        due = self._claim(now_ms, upto_ms)
-        to_fetch, postponed = self._split_by_rate(due, now_ms=now_ms, tick_s=elapsed_s)
+        due_pages = self._claim(now_ms, upto_ms)
+        to_fetch, postponed = self._split_by_rate(due_pages, now_ms=now_ms, tick_s=elapsed_s)
         self.schedule.postpone(postponed)
         sources = [due_page.url for due_page in to_fetch if _is_source(due_page)]
         enqueued = self._enqueue(
@@ -133,7 +133,7 @@ class RefreshStage:
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
-    def _find_sources(self, due: Sequence[Due], now_ms: int) -> None:
+    def _find_sources(self, due_pages: Sequence[Due], now_ms: int) -> None:
         """
         Start reading the sitemaps and feeds of watched pages' hosts.
 
@@ -142,14 +142,14 @@ class RefreshStage:
         """
         if self.signals is None or not self.settings.refresh.signals:
             return
-        watched: dict[str, list[str]] = defaultdict(list)
-        for due_page in due:
+        watched_urls: dict[str, list[str]] = defaultdict(list)
+        for due_page in due_pages:
             if due_page.watched:
-                watched[host(due_page.url)].append(due_page.url)
-        trusts = self.signals.trusts(watched)
+                watched_urls[host(due_page.url)].append(due_page.url)
+        trusts = self.signals.trusts(watched_urls)
         due_hosts = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in due_hosts[:_MAX_HOSTS_CHECKED]:
-            self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
+            self._check_host(name, watched_urls[name][:_MAX_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so a killed run repeats it
 
     def _check_host(self, host_name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
@@ -162,31 +162,31 @@ class RefreshStage:
             self._enqueue([*sitemaps, *feeds], SOURCE_OPTIONS)
 
     def _claim(self, now_ms: int, upto_ms: int) -> list[Due]:
-        due: list[Due] = []
-        until_s = self.clock.monotonic_s() + TICK_S
-        while len(due) < _MAX_CLAIMED and self.clock.monotonic_s() < until_s:
+        due_pages: list[Due] = []
+        deadline_s = self.clock.monotonic_s() + TICK_S
+        while len(due_pages) < _MAX_CLAIMED and self.clock.monotonic_s() < deadline_s:
             size = self.settings.refresh.batch
             claimed = self.schedule.claim_due(now_ms, size, CLAIM_S, upto_ms=upto_ms)
-            due += claimed
+            due_pages += claimed
             if not claimed:
                 break
-        return due
+        return due_pages
 
     def _split_by_rate(
-        self, due: Sequence[Due], *, now_ms: int, tick_s: float
+        self, due_pages: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
         Split due URLs into those that their domain's share allows now, and postponed ones with
         their new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
-        for due_page in due:
+        for due_page in due_pages:
             by_domain[self.limiter.key_for(due_page.url)].append(due_page)
         rates = self._rates(by_domain, tick_s)
         budgets = self.schedule.budgets(list(by_domain))
         to_fetch: list[Due] = []
         postponed: list[tuple[Due, int]] = []
-        changed = {}
+        changed_budgets = {}
         for key, pages in by_domain.items():
             rationed = ration(
                 pages, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s
@@ -194,8 +194,8 @@ class RefreshStage:
             to_fetch += rationed.go
             postponed += rationed.later
             if rationed.budget is not budgets[key]:
-                changed[key] = rationed.budget
-        self.schedule.keep_budgets(changed)
+                changed_budgets[key] = rationed.budget
+        self.schedule.keep_budgets(changed_budgets)
         return to_fetch, postponed
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
@@ -207,8 +207,8 @@ class RefreshStage:
             qps = report.qps
             if key in delays:
                 qps = min(qps, 1e6 / report.interval_us(limiter.interval_us(key, delays[key])))
-            busy = report.backlog_ms > tick_s * 1000
-            rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
+            is_busy = report.backlog_ms > tick_s * 1000
+            rates[key] = max(qps * share * (_BUSY_SHARE if is_busy else 1.0), 1e-4)
         return rates
 
     def _crawl_delays(self, by_domain: Mapping[str, Sequence[Due]]) -> dict[str, float]:
@@ -227,8 +227,8 @@ class RefreshStage:
         return {key: delay_s for key, delay_s in delays.items() if delay_s}
 
 
-def _is_source(due: Due) -> bool:
-    return due.state is not None and due.state.page_type in SOURCES
+def _is_source(due_page: Due) -> bool:
+    return due_page.state is not None and due_page.state.page_type in SOURCES
 
 
 def _sitemaps(origin_url: str, urls: Iterable[str]) -> list[str]:

@@ -17,15 +17,14 @@ then.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import Protocol
 
 from aragog.crawl.pipeline.messages import URGENT, UrlJob
 from aragog.crawl.pipeline.routing import Sender
-from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import (
     DueLine,
@@ -48,17 +47,13 @@ from aragog.crawl.stages.waiting_line import (
     parse_line_job,
     paused_crawl,
 )
-from aragog.errors import TRANSIENT, InvalidMessage
+from aragog.errors import InvalidMessage
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.settings.token_quotas import read_quotas
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often to look for due lines. This costs one round trip per server.
-CHECK_EVERY_S = 0.1
-# The wait after an error of Redis or the broker.
-RETRY_S = 1.0
 MAX_LINES = 200
 # The shortest time between two checks of a line. Its slots are assigned together.
 MIN_CHECK_INTERVAL_MS = 500
@@ -111,7 +106,7 @@ class ReleaseStage:
     clock: Clock
     settings: Settings
     is_open: Callable[[], bool] = lambda: True
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_lines: dict[str, int] = field(default_factory=dict, init=False)
     """Lines with ended crawls' URLs, and how many entries to take from each per check."""
@@ -138,101 +133,101 @@ class ReleaseStage:
         return sum(self._run_server(server) for server in self.lines.servers)
 
     def _run_server(self, server: LineServer) -> int:
-        sent = 0
-        while due := server.claim_due(MAX_LINES):
-            released, full = self._release(server, due)
-            sent += released
-            if len(due) < MAX_LINES and not full:
+        """Return how many URLs were sent."""
+        sent_count = 0
+        while due_lines := server.claim_due(MAX_LINES):
+            check = _LineCheck(self, server, due_lines)
+            check.run()
+            sent_count += check.sent_count
+            if len(due_lines) < MAX_LINES and not check.has_more:
                 break
-        return sent
-
-    def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
-        """
-        Assign slots in these lines. Returns how many URLs were sent, and True if a line could take
-        more right away.
-        """
-        check = _LineCheck(self, server, due)
-        check.run()
-        return check.sent, check.has_more
+        return sent_count
 
     def _check_lines_with_new_rates(self) -> None:
-        """Check the lines whose rates an override may have changed."""
+
         table = self.overrides.table()
         if table is self._last_overrides:
             return
-        before, self._last_overrides = self._last_overrides, table
+        previous, self._last_overrides = self._last_overrides, table
         for server in self.lines.servers:
-            if before is None:
+            if previous is None:
                 server.check_now(list(server.domains()))
             else:
-                names = _changed_names(before, table)
+                names = _changed_names(previous, table)
                 server.check_now([key for key in server.domains() if longest_match(key, names)])
 
 
 class _LineCheck:
-    """One check of a server's due lines."""
-
-    def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, DueLine]) -> None:
+    def __init__(
+        self, stage: ReleaseStage, server: LineServer, due_lines: Mapping[str, DueLine]
+    ) -> None:
         self.stage = stage
         self.server = server
-        self.due = due
-        self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
+        self.due_lines = due_lines
+        self.rules_wait_ms = {**self._read_rules_waits(), **self._read_paused_waits()}
         """How long URLs in the lines of origins and paused crawls must still wait, in ms; 0 if they
         may leave."""
-        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
+        self.max_wait_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
         crawls = stage.checks.registry.crawls()
-        self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
-        self.takes_left = MAX_TAKEN_WITHOUT_SLOTS
-        self.take_counts = {key: self._take_count(key, line.waiting) for key, line in due.items()}
-        self.taken: Counter[str] = Counter()
-        self.sent = 0
+        self.shares = LineShares(
+            stage.lines, crawls, stage.weights, due_lines, stage.limiter.interval_us
+        )
+        self.remaining_takes = MAX_TAKEN_WITHOUT_SLOTS
+        self.take_counts = {
+            key: self._count_to_take(key, line.waiting) for key, line in due_lines.items()
+        }
+        self.taken_counts: Counter[str] = Counter()
+        self.sent_count = 0
         self.has_more = False
-        self.ended_only: set[str] = set()
+        """True if a line could take more right away."""
+        self.ended_only_lines: set[str] = set()
         """Lines from which only entries of ended crawls were taken. More may follow."""
 
-    def _rules_waits(self) -> dict[str, int]:
-        origins = [key for key in self.due if is_rules_line(key)]
+    def _read_rules_waits(self) -> dict[str, int]:
+        origins = [key for key in self.due_lines if is_rules_line(key)]
         if not origins:
             return {}
         now_ms = self.stage.clock.now_ms()
         rules = self.stage.robots.peek(origins)
         return {origin_url: _rules_wait_ms(cached, now_ms) for origin_url, cached in rules.items()}
 
-    def _paused_waits(self) -> dict[str, int]:
-        lines = {key: crawl for key in self.due if (crawl := paused_crawl(key)) is not None}
-        if not lines:
+    def _read_paused_waits(self) -> dict[str, int]:
+        crawls = {key: crawl for key in self.due_lines if (crawl := paused_crawl(key)) is not None}
+        if not crawls:
             return {}
         paused = self.stage.checks.registry.crawls().paused
-        return {key: PAUSED_CHECK_MS if crawl in paused else 0 for key, crawl in lines.items()}
+        return {key: PAUSED_CHECK_MS if crawl in paused else 0 for key, crawl in crawls.items()}
 
-    def _take_count(self, key: str, waiting: int) -> int:
+    def _count_to_take(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
             count = (
                 0
                 if self.rules_wait_ms[key]
-                else min(waiting, MAX_RELEASED_BY_RULES, self.takes_left)
+                else min(waiting, MAX_RELEASED_BY_RULES, self.remaining_takes)
             )
-            self.takes_left -= count
+            self.remaining_takes -= count
             return count
         if limiter.is_closed(key) or key in self.shares.all_closed:
             return 0
         capacity = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / limiter.interval_us(key))
-        extra_count = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.takes_left))
-        self.takes_left -= extra_count
+        extra_count = max(
+            0, min(self.stage.ended_lines.get(key, 0) - capacity, self.remaining_takes)
+        )
+        self.remaining_takes -= extra_count
         return max(1, min(waiting, capacity + extra_count))
 
     def run(self) -> None:
         counts = {key: count for key, count in self.take_counts.items() if count}
         token, taken = self.server.take(counts, self.shares.costs)
-        self.taken.update(entry.key for entry in taken)
-        jobs = [(entry, self._job(entry)) for entry in taken]
-        wanted_jobs = self._still_wanted([(entry, job) for entry, job in jobs if job is not None])
+        self.taken_counts.update(entry.key for entry in taken)
+        jobs = [(entry, self._parse_job(entry)) for entry in taken]
+        wanted_jobs = self._filter_wanted([(entry, job) for entry, job in jobs if job is not None])
         needing_slots = [
             (entry, job) for entry, job in wanted_jobs if not is_without_slots(entry.key)
         ]
         replies = self.stage.limiter.reserve(
-            [self._request(entry, job) for entry, job in needing_slots]
+            [self._slot_request(entry, job) for entry, job in needing_slots]
         )
         without_slots = [job for entry, job in wanted_jobs if is_without_slots(entry.key)]
         to_send: list[Delayed] = [
@@ -240,20 +235,21 @@ class _LineCheck:
         ]
         entries_to_return: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
-        sent: dict[str, Counter[int]] = {}
+        sent_counts: dict[str, Counter[int]] = {}
         for (entry, job), reply in zip(needing_slots, replies, strict=True):
             if isinstance(reply, RateExceeded):
                 entries_to_return.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
                 to_send.append(self._assign_slot(job, reply))
-                sent.setdefault(entry.key, Counter())[job.crawl] += 1
+                sent_counts.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(to_send)
-        self.sent = len(to_send)
-        remaining = self.server.settle(token, entries_to_return, self._next_checks(free_at_ms))
-        self.shares.report(sent, remaining)
+        self.sent_count = len(to_send)
+        next_checks = self._plan_next_checks(free_at_ms)
+        remaining = self.server.settle(token, entries_to_return, next_checks)
+        self.shares.report(sent_counts, remaining)
 
-    def _still_wanted(
+    def _filter_wanted(
         self, jobs: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
@@ -265,42 +261,36 @@ class _LineCheck:
         wanted = self.stage.checks.wanted([job for _, job in jobs])
         if len(wanted.jobs) == len(jobs):
             self.stage.ended_lines.clear()
-            return [(e, job) for (e, _), job in zip(jobs, wanted.jobs, strict=True)]
+            return [(entry, job) for (entry, _), job in zip(jobs, wanted.jobs, strict=True)]
         if wanted.paused:
-            WaitingLine(self.stage.lines, 0).park(wanted.in_line())
-        continuing = {job.url: job for job in wanted.jobs}
-        remaining = [(entry, continuing[job.url]) for entry, job in jobs if job.url in continuing]
-        self._update_ended_lines(jobs, remaining)
-        return remaining
+            WaitingLine(self.stage.lines, 0).park(wanted.line_entries())
+        wanted_jobs = {job.url: job for job in wanted.jobs}
+        kept = [(entry, wanted_jobs[job.url]) for entry, job in jobs if job.url in wanted_jobs]
+        self._update_ended_lines([entry for entry, _ in jobs], [entry for entry, _ in kept])
+        return kept
 
-    def _update_ended_lines(
-        self,
-        jobs: Sequence[tuple[TakenEntry, UrlJob]],
-        remaining: Sequence[tuple[TakenEntry, UrlJob]],
-    ) -> None:
+    def _update_ended_lines(self, taken: Sequence[TakenEntry], kept: Sequence[TakenEntry]) -> None:
         """Take more entries per check from lines with ended crawls' URLs, which need no slots."""
-        taken_counts, kept_counts = (
-            Counter(e.key for e, _ in jobs),
-            Counter(e.key for e, _ in remaining),
-        )
+        taken_counts = Counter(entry.key for entry in taken)
+        kept_counts = Counter(entry.key for entry in kept)
         for key, count in taken_counts.items():
             if kept_counts[key] < count:
                 self.stage.ended_lines[key] = min(2 * count, MAX_ENDED_TAKEN)
             else:
                 self.stage.ended_lines.pop(key, None)
-        self.ended_only = set(taken_counts.keys() - kept_counts.keys())
+        self.ended_only_lines = set(taken_counts.keys() - kept_counts.keys())
 
-    def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
+    def _slot_request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
         return SlotRequest(
             self.stage.limiter.key_for(job.next_url),
             entry.crawl_delay_s,
-            within_ms=self.within_ms,
+            max_wait_ms=self.max_wait_ms,
             urgent=job.priority <= URGENT,
             for_other_process=True,
         )
 
     @staticmethod
-    def _job(entry: TakenEntry) -> UrlJob | None:
+    def _parse_job(entry: TakenEntry) -> UrlJob | None:
         try:
             return parse_line_job(entry.payload)
         except (InvalidMessage, ValueError):
@@ -321,22 +311,22 @@ class _LineCheck:
         # These messages only move jobs that are already in Redis.
         self.stage.sender.send_all([replace(message, even_when_full=True) for message in messages])
 
-    def _next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
+    def _plan_next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
         """Return how long to wait before each line's next check, in ms."""
         delays_ms: dict[str, int] = {}
-        for key in self.due:
+        for key in self.due_lines:
             if wait_ms := self.rules_wait_ms.get(key, 0):
                 delays_ms[key] = min(wait_ms, RULES_CHECK_MS)
-            elif key in self.ended_only:
+            elif key in self.ended_only_lines:
                 delays_ms[key] = 0
                 self.has_more = True
             elif not self.take_counts[key]:
                 delays_ms[key] = 0 if is_without_slots(key) else STOPPED_CHECK_MS
-                self.has_more |= self.takes_left <= 0
+                self.has_more |= self.remaining_takes <= 0
             elif key in free_at_ms:
-                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
+                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.max_wait_ms
                 delays_ms[key] = max(MIN_CHECK_INTERVAL_MS, wait_ms)
-            elif key in self.shares.closed and self.taken[key] < self.take_counts[key]:
+            elif key in self.shares.closed and self.taken_counts[key] < self.take_counts[key]:
                 delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened
             else:
                 delays_ms[key] = 0  # all taken URLs got slots, so more may be waiting
@@ -345,10 +335,7 @@ class _LineCheck:
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
-    """
-    Return how many ms URLs must still wait for an unreachable robots.txt; 0 if they may
-    continue.
-    """
+    """Return how long URLs must still wait for an unreachable robots.txt, in ms."""
     if cached.unreachable:
         return max(MIN_CHECK_INTERVAL_MS, (cached.retry_at_ms or now_ms) - now_ms)
     if cached.fetched_at_ms is None:  # it must be requested again
@@ -356,46 +343,5 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     return max(0, cached.fetched_at_ms + RULES_TTL_MS - now_ms)
 
 
-class ReleaseThread:
-    """
-    Releases URLs until stopped, in any number of processes.
-
-    Args:
-        release: `ReleaseStage.run`.
-        every_s: how often to check, in seconds.
-    """
-
-    def __init__(self, release: Callable[[], int], *, every_s: float = CHECK_EVERY_S) -> None:
-        self._release = release
-        self._every_s = every_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="releasing", daemon=True)
-
-    def start(self) -> Self:
-        """Start the thread. It ends with the process."""
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Stop the thread after the current check."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(5)
-
-    def _run(self) -> None:
-        wait_s = self._every_s
-        while not self._stop.wait(wait_s):
-            wait_s = self._every_s
-            try:
-                self._release()
-            except TRANSIENT as error:
-                log.debug("no URL is released: %s", error)
-                wait_s = RETRY_S
-            except Exception:
-                # If the thread died, URLs would wait forever.
-                log.exception("failed to release URLs; trying again")
-                wait_s = RETRY_S
-
-
-def _changed_names(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
-    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
+def _changed_names(old: Mapping[str, Override], new: Mapping[str, Override]) -> set[str]:
+    return {name for name in {*old, *new} if old.get(name) != new.get(name)}

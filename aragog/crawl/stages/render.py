@@ -22,17 +22,17 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec, pack
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.rendering.models import (
     FetchResource,
     NotRendered,
     PlainPage,
-    Rendered,
+    RenderedPage,
     Resource,
     ResourceRequest,
 )
-from aragog.crawl.stages.crawl_checks import CrawlChecks, still_wanted
+from aragog.crawl.stages.crawl_checks import CrawlChecks, filter_wanted
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.observability.logs import log_url
@@ -40,13 +40,13 @@ from aragog.observability.logs import log_url
 log = logging.getLogger(__name__)
 
 RENDERED = "rendered"
-LOST = "each process that rendered the page died"
+LOST_REASON = "each process that rendered the page died"
 
 
 class PageRenderer(Protocol):
     """Renders pages (`aragog.crawl.rendering.renderer.Renderer`)."""
 
-    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+    def render(self, document: PlainPage, fetch: FetchResource) -> RenderedPage | NotRendered:
         """
         Return the rendered page. Blocks for at most `rendering.deadline_s` plus a few
         seconds.
@@ -67,7 +67,7 @@ class RenderStage:
     marks: Marks
     returning_jobs: ReturningJobs
     counters: CounterSink
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     bodies: BodyCodec = PLAIN
 
@@ -86,22 +86,22 @@ class RenderStage:
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         counts: Counter[str] = Counter()
-        results, expired = [], []
-        for result in still_wanted(batch.results, self.checks):
+        results, expired_results = [], []
+        for result in filter_wanted(batch.results, self.checks):
             blob = self._read_body(result)
             if blob is None and result.token:
-                expired.append(result)
+                expired_results.append(result)
             else:
                 results.append(
                     result if blob is None else self._render(result, blob, counts, spans)
                 )
         self.counters.add(counts)
-        outgoing = self.returning_jobs.refetch([result.job for result in expired])
+        outgoing = self.returning_jobs.refetch([result.job for result in expired_results])
         if results:
-            urgency = most_urgent(result.job for result in results)
+            priority = most_urgent_priority(result.job for result in results)
             rendered_batch = ResultBatch(tuple(results))
             outgoing.append(
-                OutgoingMessage(Destination.CANONICALIZE, rendered_batch, priority=urgency)
+                OutgoingMessage(Destination.CANONICALIZE, rendered_batch, priority=priority)
             )
         return outgoing
 
@@ -116,7 +116,8 @@ class RenderStage:
             if isinstance(message.message, ResultBatch)
             for result in message.message.results
         }
-        self.spool.free([r.token for r in batch.results if r.token and r.token not in sent_tokens])
+        tokens = [result.token for result in batch.results if result.token]
+        self.spool.free([token for token in tokens if token not in sent_tokens])
 
     def _read_body(self, result: FetchResult) -> bytes | None:
         return (
@@ -129,7 +130,7 @@ class RenderStage:
         """Return the result with the rendered body, or with the reason why there is none."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
-        outcome = self._outcome(result, blob, spans)
+        outcome = self._render_or_explain(result, blob, spans)
         if isinstance(outcome, NotRendered):
             counts[counters.NOT_RENDERED] += 1
             spans.event(result.job, "not rendered", reason=outcome.reason)
@@ -155,21 +156,21 @@ class RenderStage:
             fetch=replace(result.fetch, body_bytes=body.length_bytes, rendering=RENDERED),
         )
 
-    def _outcome(
+    def _render_or_explain(
         self, result: FetchResult, blob: bytes, spans: StageSpans
-    ) -> Rendered | NotRendered:
+    ) -> RenderedPage | NotRendered:
         tokens = [result.token or ""]
-        runs_lost = self.marks.begin(tokens)
+        lost_runs = self.marks.start_run(tokens)
         try:
-            if runs_lost:
+            if lost_runs:
                 self.counters.add({counters.RUNS_LOST: 1})
-                if runs_lost >= MAX_RUNS_LOST:
-                    return NotRendered(LOST)
+                if lost_runs >= MAX_RUNS_LOST:
+                    return NotRendered(LOST_REASON)
             body = self.bodies.decompress(blob)
             document = PlainPage(result.fetch.final_url, result.fetch.headers, body)
             return self.renderer.render(document, self._resource_fetcher(result, spans))
         finally:
-            self.marks.end(tokens)
+            self.marks.end_run(tokens)
 
     def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """

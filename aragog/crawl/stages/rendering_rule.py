@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from aragog.crawl.politeness.host_names import HostNames
 from aragog.crawl.stages.revalidation import StoredValidators
 from aragog.fetch_record.outcome import OutcomeKind
@@ -26,7 +26,7 @@ class RenderingRule:
         self._hosts = HostNames(settings.hosts, "rendering.hosts")
         self._content_types = settings.content_types
 
-    def names(self, url: str) -> bool:
+    def matches_host(self, url: str) -> bool:
         """Return True if pages on this normalized URL's host are rendered."""
         return bool(self._hosts.names) and self._hosts.find(host(url)) is not None
 
@@ -40,7 +40,7 @@ class RenderingRule:
             and result.token is not None
             and not result.job.sitemap
             and not result.fetch.truncated
-            and self.names(result.fetch.final_url)
+            and self.matches_host(result.fetch.final_url)
             and not type_refusal(result.fetch.content_type, self._content_types)
         )
 
@@ -55,25 +55,25 @@ class RenderingRule:
         return {
             url: stored
             for url, stored in validators.items()
-            if not self.names(url) and not (stored.url and self.names(stored.url))
+            if not self.matches_host(url) and not (stored.url and self.matches_host(stored.url))
         }
 
-    def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
+    def route_results(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
         Return one message to `render` per page to be rendered, and one to `canonicalize` for all
         others.
 
         Rendering takes seconds, so each page is rendered, retried and given up independently.
         """
-        rendered = [result for result in results if self.matches(result)]
-        others = tuple(result for result in results if result not in rendered)
+        to_render = [result for result in results if self.matches(result)]
+        others = tuple(result for result in results if result not in to_render)
         batches = [(Destination.CANONICALIZE, others)] if others else []
-        batches += [(Destination.RENDER, (result,)) for result in rendered]
+        batches += [(Destination.RENDER, (result,)) for result in to_render]
         return [
             OutgoingMessage(
                 destination,
-                ResultBatch(part),
-                priority=most_urgent(result.job for result in part),
+                ResultBatch(batch),
+                priority=most_urgent_priority(result.job for result in batch),
             )
-            for destination, part in batches
+            for destination, batch in batches
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -46,7 +46,7 @@ from aragog.runtime.green_threads import GreenPool
 log = logging.getLogger(__name__)
 
 
-def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
+def run_fetch(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
     Return the outcome of `fetch()`, or `Unreachable` after an unexpected exception.
 
@@ -77,7 +77,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
 
 
 _NO_VALIDATORS = StoredValidators()
-SIGNED_OUT = "the site requires signing in, although the session of fetch.sign_in was sent"
+SIGNED_OUT_REASON = "the site requires signing in, although the session of fetch.sign_in was sent"
 
 
 class PageFetcher(Protocol):
@@ -92,7 +92,7 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
@@ -104,7 +104,7 @@ class SignInProvider(Protocol):
     def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
         """Return a job's session, or `Deferred` if the job must wait for one."""
 
-    def save_changes(self, signed: FetchSession, outcome: Outcome) -> bool:
+    def save_changes(self, fetch_session: FetchSession, outcome: Outcome) -> bool:
         """Save the fetch's changes to the session. Returns True if the session had expired."""
 
 
@@ -167,18 +167,18 @@ class Requester:
     def _fetch_one(
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
     ) -> tuple[Outcome, PackedBody | None, bool]:
-        sign_in = self._sign_in(job)
-        if isinstance(sign_in, Deferred):
+        session = self._sign_in(job)
+        if isinstance(session, Deferred):
             self.access.limiter.end_request(slot)
-            return sign_in, None, False
-        outcome = self._fetch_and_report(job, slot, stored, spans, sign_in)
-        if sign_in and self.sign_ins and self.sign_ins.save_changes(sign_in, outcome):
-            return _signed_out(outcome), None, True
+            return session, None, False
+        outcome = self._fetch_and_report(job, slot, stored, spans, session)
+        if session and self.sign_ins and self.sign_ins.save_changes(session, outcome):
+            return _as_signed_out(outcome), None, True
         changes: dict[str, Any] = {}
         if not job.sitemap and not isinstance(outcome, Deferred):
-            statements = self.access.statements(outcome.final_url or outcome.url)
+            preferences = self.access.statements(outcome.final_url or outcome.url)
             has_page = isinstance(outcome, Fetched | NotModified)
-            changes["robots_preferences"] = statements if has_page else statements or None
+            changes["robots_preferences"] = preferences if has_page else preferences or None
         body = None
         if isinstance(outcome, Fetched):
             body = pack(outcome.body, self.bodies)
@@ -194,30 +194,30 @@ class Requester:
         slot: Slot,
         stored: StoredValidators,
         spans: StageSpans,
-        sign_in: FetchSession | None,
+        session: FetchSession | None,
     ) -> Outcome:
         with self.access.gate(slot, job) as gate:
             requests = spans.requests(job, gate)
-            outcome = self._outcome(job, requests or gate, stored, sign_in)
+            outcome = self._request_page(job, requests or gate, stored, session)
             if requests is not None:
                 spans.record_requests(job, requests, outcome)
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
                 outcome = _hide_target(job, outcome)
-            reports = dict.fromkeys(gate.redirected_by, True)
+            health_by_key = dict.fromkeys(gate.redirected_by, True)
             if (is_ok := is_healthy(outcome)) is not None:
-                reports[gate.key] = is_ok
+                health_by_key[gate.key] = is_ok
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
             # Report this right away: the rest of the batch may take up to the fetch deadline.
-            self.access.limiter.report_many(reports.items())
+            self.access.limiter.report_many(health_by_key.items())
             return outcome
 
-    def _outcome(
-        self, job: UrlJob, gate: Gate, stored: StoredValidators, sign_in: FetchSession | None
+    def _request_page(
+        self, job: UrlJob, gate: Gate, stored: StoredValidators, session: FetchSession | None
     ) -> Outcome:
-        pages = self.file_fetcher if job.file else self.fetcher
-        fetcher = self.sitemap_fetcher if job.sitemap else pages
+        page_fetcher = self.file_fetcher if job.file else self.fetcher
+        fetcher = self.sitemap_fetcher if job.sitemap else page_fetcher
         fetch = partial(
             fetcher.fetch,
             job.next_url,
@@ -227,9 +227,9 @@ class Requester:
             validators_url=stored.url,
             hops=job.hops,
             egress=self.egress.context(job),
-            **({"cookies": sign_in.cookies} if sign_in else {}),
+            **({"cookies": session.cookies} if session else {}),
         )
-        return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
+        return run_fetch(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
 
 def is_healthy(outcome: Outcome) -> bool | None:
@@ -248,11 +248,11 @@ def is_healthy(outcome: Outcome) -> bool | None:
             return not isinstance(outcome, Busy | Unreachable | Withheld)
 
 
-def _signed_out(outcome: Outcome) -> Outcome:
+def _as_signed_out(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Withheld):
         return outcome
-    values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
-    return Withheld(**(values | {"outcome": OutcomeKind.UNAUTHORIZED, "reason": SIGNED_OUT}))
+    fields = {name: getattr(outcome, name) for name in RECORD_FIELDS}
+    return Withheld(**(fields | {"outcome": OutcomeKind.UNAUTHORIZED, "reason": SIGNED_OUT_REASON}))
 
 
 def _hide_target(job: UrlJob, outcome: Outcome) -> Outcome:

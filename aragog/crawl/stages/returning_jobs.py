@@ -16,10 +16,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import without_fetch
-from aragog.crawl.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
+from aragog.crawl.pipeline.fetch_results import result_without_fetch
+from aragog.crawl.pipeline.messages import (
+    VERSION,
+    FetchBatch,
+    ResultBatch,
+    UrlJob,
+    split_into_batches,
+)
 from aragog.crawl.pipeline.ports import CounterSink
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
@@ -27,7 +33,7 @@ from pinlater.envelope import Collection
 
 # A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to retry.
 MAX_WAIT_MS = 24 * 3_600_000
-LOST = "at every attempt, the fetched page was lost before it was stored"
+LOST_REASON = "at every attempt, the fetched page was lost before it was stored"
 
 Delayed = tuple[UrlJob, int]
 """A job and its delay in ms."""
@@ -76,25 +82,27 @@ class ReturningJobs:
         jobs go to `canonicalize` as failures.
         """
         max_attempts = self.settings.max_attempts
-        exhausted = [job for job in jobs if job.attempt + 1 >= max_attempts]
+        given_up = [job for job in jobs if job.attempt + 1 >= max_attempts]
         retried = [
             replace(restart(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < max_attempts
         ]
-        as_unreachable = counters.failure_counter(OutcomeKind.UNREACHABLE)
-        lost = {counters.FAILED: len(exhausted), as_unreachable: len(exhausted)}
-        self.counters.add({counters.RETRIED: len(retried), **lost})
+        unreachable_counter = counters.failure_counter(OutcomeKind.UNREACHABLE)
+        failures = {counters.FAILED: len(given_up), unreachable_counter: len(given_up)}
+        self.counters.add({counters.RETRIED: len(retried), **failures})
         outgoing = [
-            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
-            for batch in into_batches(retried, self.settings.batch_size)
+            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent_priority(batch.jobs))
+            for batch in split_into_batches(retried, self.settings.batch_size)
         ]
-        return [*outgoing, self._lost(exhausted)] if exhausted else outgoing
+        return [*outgoing, self._lost_message(given_up)] if given_up else outgoing
 
-    def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
+    def _lost_message(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
         now_ms = self.clock.now_ms()
-        results = tuple(without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs)
-        priority = most_urgent(jobs)
+        results = tuple(
+            result_without_fetch(job, OutcomeKind.UNREACHABLE, LOST_REASON, now_ms) for job in jobs
+        )
+        priority = most_urgent_priority(jobs)
         return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
 
 
@@ -108,8 +116,8 @@ def next_attempt(
     """
     Return the next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a wait, it
-    waits `min_wait_ms` instead, at most a day. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, but `min_wait_ms` if the origin
+    asked for that; at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None
@@ -180,4 +188,6 @@ def delayed_batches(
 def _message(group: Sequence[Delayed], elapsed_ms: int) -> OutgoingMessage:
     jobs = tuple(job for job, _ in group)
     delay_ms = max(0, group[0][1] - elapsed_ms)
-    return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))
+    return OutgoingMessage(
+        Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent_priority(jobs)
+    )

@@ -15,7 +15,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.finished_urls import (
     finished_messages,
-    result_of_record,
+    make_record_result,
     takedown_results,
 )
 from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
@@ -34,8 +34,8 @@ from aragog.urlstore.store import UrlStore
 class StoredPageFollower(Protocol):
     """Enqueues the links of stored pages that this call does not fetch."""
 
-    def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
-        """See `aragog.crawl.stages.discovery.Discovery.stored`."""
+    def follow_stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
+        """See `aragog.crawl.stages.discovery.Discovery.follow_stored`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,35 +74,40 @@ class JobSelection:
         Select the jobs to fetch, and remove the others from the in-flight set. Takes two
         multi-gets.
         """
-        servable, stuck = damaged.split(jobs, self.store)
+        servable, blocked = damaged.split(jobs, self.store)
         open_jobs, replies = self._drop_taken_down(servable)
-        records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
+        records, unreadable = self._read_records([job for job in open_jobs if _is_at_start(job)])
         open_jobs = [_with_purposes_of_crawl(job, records.get(job.url)) for job in open_jobs]
         open_jobs = [_match_stored_kind(job, records.get(job.url)) for job in open_jobs]
-        fresh = [job for job in open_jobs if _is_at_its_start(job)]
-        expired = self._withdraw_expired([job for job in fresh if job.refresh], records)
-        done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
+        starting = [job for job in open_jobs if _is_at_start(job)]
+        expired_urls = self._withdraw_expired([job for job in starting if job.refresh], records)
+        stored_jobs = [
+            job for job in starting if not job.refresh and _has_page(job, records.get(job.url))
+        ]
         validators = {
-            job.url: _validators(record)
-            for job in fresh
-            if job.url not in expired
+            job.url: _make_validators(record)
+            for job in starting
+            if job.url not in expired_urls
             and (record := records.get(job.url))
             and (is_scheduled_reading(job) or (not job.sitemap and _is_complete(record)))
         }
-        rules = page_scope.excluded_stored_pages(done, records, self.checks)
-        excluded = [job for job in done if job.url in rules]
-        done = [job for job in done if job.url not in rules]
+        rules = page_scope.excluded_stored_pages(stored_jobs, records, self.checks)
+        excluded_jobs = [job for job in stored_jobs if job.url in rules]
+        stored_jobs = [job for job in stored_jobs if job.url not in rules]
         if self.discovery:  # first, because a run only waits for links listed when the page ends
-            self.discovery.stored([(job, records.get(job.url)) for job in done])
-        self.counters.add({counters.ALREADY_STORED: len(done)})
-        next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
-        replies += finished_messages(
-            done, {j.url: result_of_record(j.url, records.get(j.url)) for j in done}
+            self.discovery.follow_stored([(job, records.get(job.url)) for job in stored_jobs])
+        self.counters.add({counters.ALREADY_STORED: len(stored_jobs)})
+        next_jobs = self._end_stored(stored_jobs, records) + self._end_excluded(
+            excluded_jobs, rules
         )
-        replies += finished_messages(excluded, page_scope.results(rules))
-        dropped = {job.url for job in (*done, *excluded, *unreadable)}
-        to_fetch = [job for job in open_jobs if job.url not in dropped]
-        postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in next_crawls]
+        replies += finished_messages(
+            stored_jobs,
+            {job.url: make_record_result(job.url, records.get(job.url)) for job in stored_jobs},
+        )
+        replies += finished_messages(excluded_jobs, page_scope.make_results(rules))
+        dropped_urls = {job.url for job in (*stored_jobs, *excluded_jobs, *unreadable)}
+        to_fetch = [job for job in open_jobs if job.url not in dropped_urls]
+        postponed = damaged.postpone([*blocked, *unreadable]) + [(job, 0) for job in next_jobs]
         return Selection(to_fetch, postponed, validators, replies)
 
     def _end_stored(
@@ -111,30 +116,30 @@ class JobSelection:
         """End jobs whose pages are stored. Returns jobs for other crawls that want the URLs."""
         if not jobs:
             return []
-        urls = {url: record.canonical_url for url, record in records.items() if record}
+        canonical_urls = {url: record.canonical_url for url, record in records.items() if record}
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        return endings.end_stored(jobs, urls, self.store.clock.now_ms())
+        return endings.end_stored(jobs, canonical_urls, self.store.clock.now_ms())
 
     def _end_excluded(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
         """End jobs if their crawls exclude the stored pages. Returns jobs for other crawls."""
         if not jobs:
             return []
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        return page_scope.end(jobs, rules, endings)
+        return page_scope.end_excluded(jobs, rules, endings)
 
     def _withdraw_expired(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> set[str]:
         """Return the URLs whose `unavailable_after` has passed, and delete their stored pages."""
         now_ms = self.store.clock.now_ms()
-        expired = {
+        expired_urls = {
             job.url
             for job in jobs
             if (record := records.get(job.url)) and is_expired(record.facts, now_ms)
         }
-        for url in expired:
+        for url in expired_urls:
             self.store.takedowns.withdraw(url, now_ms)
-        return expired
+        return expired_urls
 
     def _drop_taken_down(
         self, jobs: Sequence[UrlJob]
@@ -144,13 +149,13 @@ class JobSelection:
 
         A job ends here if its URL, or one that it was redirected through, was taken down.
         """
-        urls_of_jobs = {
-            job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs
+        requested_urls = {
+            job.url: {job.url, job.next_url, *(hop.url for hop in job.hops)} for job in jobs
         }
-        refused = self.store.takedowns.refused(set().union(*urls_of_jobs.values()))
-        if not refused:
+        refused_urls = self.store.takedowns.refused(set().union(*requested_urls.values()))
+        if not refused_urls:
             return list(jobs), []
-        taken_down = {url for url, urls in urls_of_jobs.items() if urls & refused}
+        taken_down = {url for url, urls in requested_urls.items() if urls & refused_urls}
         self.in_flight.clear(sorted(taken_down), TAKEN_DOWN)
         self.counters.add({counters.REFUSED: len(taken_down)})
         replies = finished_messages(
@@ -158,15 +163,16 @@ class JobSelection:
         )
         return [job for job in jobs if job.url not in taken_down], replies
 
-    def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
+    def _read_records(
+        self, jobs: Sequence[UrlJob]
+    ) -> tuple[dict[str, Record | None], list[UrlJob]]:
         """Return the records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
+        fields = [page_scope.LANGUAGE] if page_scope.has_page_rules(jobs, self.checks) else []
 
         def read(part: Sequence[UrlJob]) -> None:
             urls = [job.url for job in part]
             records.update(zip(urls, self.store.get_many(urls, fields=fields), strict=True))
-
-        fields = [page_scope.LANGUAGE] if page_scope.is_about_pages(jobs, self.checks) else []
 
         return records, damaged.isolate(jobs, read)
 
@@ -180,24 +186,18 @@ def is_scheduled_reading(job: UrlJob) -> bool:
     return job.sitemap and job.crawl == REFRESHED
 
 
-def _is_at_its_start(job: UrlJob) -> bool:
-    """
-    Return False for a job in the middle of its redirects or attempts. Such a job always
-    continues.
-    """
+def _is_at_start(job: UrlJob) -> bool:
+    """Return False for a job in the middle of its redirects or attempts. It always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """
-    Return the job with its crawl's purposes. A refresh has those of a crawl that keeps
-    the page.
-    """
+    """Return the job with its crawl's purposes; a refresh gets those of a crawl with the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
-    name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
-    return replace(job, purposes=purposes_of(name))
+    crawl = USUAL if USUAL in crawls else min(crawls, default=USUAL)
+    return replace(job, purposes=purposes_of(crawl))
 
 
 def _match_stored_kind(job: UrlJob, record: Record | None) -> UrlJob:
@@ -228,12 +228,12 @@ def _is_complete(record: Record) -> bool:
     return bool(record.content_key) and not record.facts.get("truncated")
 
 
-def _validators(record: Record) -> StoredValidators:
+def _make_validators(record: Record) -> StoredValidators:
     final_url, etag, modified = (
-        _text(record.facts.get(name)) for name in ("final_url", "etag", "last_modified")
+        _text_or_none(record.facts.get(name)) for name in ("final_url", "etag", "last_modified")
     )
     return StoredValidators(final_url, etag, modified)
 
 
-def _text(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None

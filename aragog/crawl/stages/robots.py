@@ -12,24 +12,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, covers_any
+from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, includes_ai_use
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
-from aragog.crawl.stages.requester import as_outcome
-from aragog.crawl.stages.robots_outcomes import result_of, status_of, tdm_rules_of
+from aragog.crawl.stages.requester import run_fetch
+from aragog.crawl.stages.robots_outcomes import (
+    get_status_to_cache,
+    make_robots_result,
+    read_tdm_rules,
+)
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, route_jobs
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Outcome, OutcomeKind
@@ -42,7 +46,7 @@ from urlspelling.domain import origin
 RULES_POLL_MS = 500
 # Slots (request times) further away than this are not reserved for a robots.txt. Waiting URLs
 # reserve theirs less far ahead, because they cannot continue without the rules.
-SLOT_WITHIN_MS = 4_000
+MAX_SLOT_WAIT_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
 # shorter than the claim.
 TDM_WAIT_MS = 40_000
@@ -60,7 +64,7 @@ class RobotsFetcher(Protocol):
         gate: Gate,
         etag: str | None = None,
         last_modified: str | None = None,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -68,7 +72,7 @@ class RobotsFetcher(Protocol):
 class RulesLine(Protocol):
     """The URLs waiting for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
-    def rules_arrived(self, origins: Sequence[str]) -> None:
+    def release_rules_waiters(self, origins: Sequence[str]) -> None:
         """Release the URLs waiting for these origins' robots.txt."""
 
 
@@ -83,9 +87,9 @@ class RobotsStage:
     counters: CounterSink
     clock: Clock
     settings: Settings
-    forbidden: ForbiddenUrls
+    find_forbidden: ForbiddenUrls
     line: RulesLine
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     second_opinion: SecondOpinion | None = None
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     egress: JobEgress = field(default_factory=JobEgress)
@@ -97,9 +101,10 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not respond; the batch runs again.
         """
-        batch, paused = self._keep_wanted(batch)
+        batch, paused_messages = self._keep_wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
-            return spans.with_departure_times(paused + _RobotsRun(self, batch, spans).messages())
+            messages = _RobotsRun(self, batch, spans).run()
+            return spans.with_departure_times(paused_messages + messages)
 
     def _keep_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
@@ -110,11 +115,11 @@ class RobotsStage:
         wanted = self.checks.wanted(batch.jobs)
         if len(wanted.jobs) == len(batch.jobs):
             return replace(batch, jobs=tuple(wanted.jobs)), []
-        needed = {origin(job.next_url) for job in wanted.jobs}
-        unwanted = {origin(job.next_url) for job in batch.jobs} - needed
-        origins = tuple(o for o in batch.origins if o not in unwanted)
+        needed_origins = {origin(job.next_url) for job in wanted.jobs}
+        unneeded_origins = {origin(job.next_url) for job in batch.jobs} - needed_origins
+        origins = tuple(o for o in batch.origins if o not in unneeded_origins)
         if batch.claimed:
-            self.robots.refreshes.release(sorted(unwanted))
+            self.robots.refreshes.release(sorted(unneeded_origins))
         paused = FetchBatch(tuple(wanted.paused))
         outgoing = [OutgoingMessage(Destination.FETCH, paused)] if paused.jobs else []
         return replace(batch, origins=origins, jobs=tuple(wanted.jobs)), outgoing
@@ -131,14 +136,14 @@ class RobotsStage:
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
         for _ in range(0, max_origins, step):
-            due = self.robots.refreshes.take_expiring(soon_ms, step)
-            origins = self.robots.refreshes.claim(due)
+            expiring = self.robots.refreshes.take_expiring(soon_ms, step)
+            origins = self.robots.refreshes.claim(expiring)
             self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
             groups = [
                 tuple(origins[start : start + size]) for start in range(0, len(origins), size)
             ]
             yield [_background_message(RobotsBatch(group, claimed=True)) for group in groups]
-            if len(due) < step:
+            if len(expiring) < step:
                 return
 
 
@@ -151,32 +156,36 @@ class _RobotsRun:
         self.batch = batch
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
-        self.awaited = {origin(job.next_url) for job in batch.jobs}
+        self.awaited_origins = {origin(job.next_url) for job in batch.jobs}
         """Origins whose rules this batch's URLs are waiting for."""
-        self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
-        self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
+        self.urgent_origins = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+        self.origins_lacking_tdm = {
+            origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)
+        }
         """Origins with a URL that needs a tdmrep.json that was not requested yet."""
         self.waits: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
         purposes = job.purposes_with_default(self.stage.settings.preferences.purposes)
-        return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
+        return (
+            not job.sitemap and includes_ai_use(purposes) and (rules is None or rules.tdm is None)
+        )
 
     def _requests_tdm_file(self, origin_url: str) -> bool:
         """Return True if this run requests tdmrep.json. If not, its cached rules stay."""
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
         is_enabled = self.stage.settings.preferences.asks_tdm_file
-        return is_enabled or has_tdm_rules or origin_url in self.lacking_tdm
+        return is_enabled or has_tdm_rules or origin_url in self.origins_lacking_tdm
 
-    def messages(self) -> list[OutgoingMessage]:
-        wanted = self._requestable(self._origins_to_fetch())
+    def run(self) -> list[OutgoingMessage]:
+        wanted = self._drop_forbidden(self._origins_to_fetch())
         claimed = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
-        near = self._near_slots(self._slots(claimed))
-        self._fetch(near)
+        near_slots = self._near_slots(self._find_slots(claimed))
+        self._fetch(near_slots)
         self._hold_claims()
-        self._wait_for_others(self.awaited & set(wanted) - set(claimed))
+        self._wait_for_others(self.awaited_origins & set(wanted) - set(claimed))
         span_ms = self.stage.settings.politeness.wait_inline_ms
         return route_jobs(self.batch, self.waits, span_ms)
 
@@ -189,41 +198,48 @@ class _RobotsRun:
         ]
 
     def _is_incomplete(self, origin_url: str) -> bool:
-        return origin_url in self.lacking_tdm and not self.cached[origin_url].unreachable
+        return origin_url in self.origins_lacking_tdm and not self.cached[origin_url].unreachable
 
-    def _requestable(self, origins: Sequence[str]) -> list[str]:
+    def _drop_forbidden(self, origins: Sequence[str]) -> list[str]:
         """
         Return the origins whose robots.txt may be requested.
 
         URLs of other origins go on to `fetch`, where the same checks deny them.
         """
-        refused = self._forbidden([o for o in origins if o not in self.awaited])
+        refused = self._find_forbidden([o for o in origins if o not in self.awaited_origins])
         # `fetch` has just checked the waiting URLs' takedowns.
-        refused += self._forbidden([o for o in origins if o in self.awaited], takedowns=False)
+        refused += self._find_forbidden(
+            [o for o in origins if o in self.awaited_origins], takedowns=False
+        )
         if refused:
             self.robots.refreshes.release(refused)
         return [o for o in origins if o not in refused]
 
-    def _forbidden(self, origins: Sequence[str], *, takedowns: bool = True) -> list[str]:
-        urls = {o + ROBOTS_PATH: o for o in origins}
-        forbidden = self.stage.forbidden(list(urls), takedowns=takedowns) if urls else {}
-        return [urls[url] for url in forbidden]
+    def _find_forbidden(self, origins: Sequence[str], *, takedowns: bool = True) -> list[str]:
+        origins_by_url = {o + ROBOTS_PATH: o for o in origins}
+        if not origins_by_url:
+            return []
+        forbidden = self.stage.find_forbidden(list(origins_by_url), takedowns=takedowns)
+        return [origins_by_url[url] for url in forbidden]
 
-    def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        # An existing slot is used even if its message is late, because the permit decides when to
-        # send.
-        """Return old and new slots. Takes one round trip per limiter node."""
+    def _find_slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
+        """
+        Return old and new slots. Takes one round trip per limiter node.
+
+        An old slot is used even if its message is late, because the permit decides when to send.
+        """
         with_slot = [o for o in origins if o in self.batch.slots]
-        new = [o for o in origins if o not in self.batch.slots]
-        replies = self.stage.limiter.reserve([self._request(o) for o in new])
-        return {o: self._resume_slot(o) for o in with_slot} | dict(zip(new, replies, strict=True))
+        without_slot = [o for o in origins if o not in self.batch.slots]
+        replies = self.stage.limiter.reserve([self._slot_request(o) for o in without_slot])
+        new_slots = dict(zip(without_slot, replies, strict=True))
+        return {o: self._resume_slot(o) for o in with_slot} | new_slots
 
-    def _request(self, origin_url: str) -> SlotRequest:
+    def _slot_request(self, origin_url: str) -> SlotRequest:
         return SlotRequest(
             self.stage.limiter.key_for(origin_url + "/"),
             self._crawl_delay_s(origin_url),
-            within_ms=SLOT_WITHIN_MS,
-            urgent=origin_url in self.urgent,
+            max_wait_ms=MAX_SLOT_WAIT_MS,
+            urgent=origin_url in self.urgent_origins,
         )
 
     def _resume_slot(self, origin_url: str) -> Slot:
@@ -231,7 +247,7 @@ class _RobotsRun:
             self.stage.limiter.key_for(origin_url + "/"),
             self.batch.slots[origin_url],
             self._crawl_delay_s(origin_url),
-            urgent=origin_url in self.urgent,
+            urgent=origin_url in self.urgent_origins,
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
@@ -241,21 +257,21 @@ class _RobotsRun:
 
     def _near_slots(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
         """Return the slots soon enough to wait for. The other origins are tried later."""
-        near: dict[str, Slot] = {}
+        near_slots: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
                 self._retry_near_slot(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
                 self.waits[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
             else:
-                near[origin_url] = slot
-        return near
+                near_slots[origin_url] = slot
+        return near_slots
 
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
+        wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - MAX_SLOT_WAIT_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
-    def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
+    def _retry_later(self, origin_url: str, key: str, outcome: Deferred) -> None:
         """Try an origin again later: no proxy works, or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
@@ -264,58 +280,59 @@ class _RobotsRun:
         else:
             self._retry_near_slot(origin_url, key, at_ms)
 
-    def _fetch(self, near: Mapping[str, Slot]) -> None:
-        """Fetch the rules concurrently and store them."""
-        validators = self._validators(near)
-        with self.stage.pool.batch() as batch:
+    def _fetch(self, near_slots: Mapping[str, Slot]) -> None:
+
+        validators = self._read_validators(near_slots)
+        with self.stage.pool.batch() as pool_batch:
             calls = {
-                o: batch.submit(self._fetch_rules, o, slot, validators.get(o, Validators()))
-                for o, slot in near.items()
+                o: pool_batch.submit(self._fetch_rules, o, slot, validators.get(o, Validators()))
+                for o, slot in near_slots.items()
             }
         results = []
         for origin_url, call in calls.items():
-            outcome, tdm = call.result()
-            self._trace(origin_url, outcome)
+            outcome, tdm_rules = call.result()
+            self._trace_fetch(origin_url, outcome)
             if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
-                self._defer(origin_url, near[origin_url].key, outcome)
+                self._retry_later(origin_url, near_slots[origin_url].key, outcome)
             else:
-                results.append(result_of(origin_url, outcome)._replace(tdm=tdm))
+                results.append(make_robots_result(origin_url, outcome)._replace(tdm=tdm_rules))
         if results:
-            if incomplete := [o for o in near if self._is_incomplete(o)]:
+            if incomplete := [o for o in near_slots if self._is_incomplete(o)]:
                 self.robots.mark_insufficient(incomplete)
             self.robots.put_many(results)
-            self._compare(results)
-            self._release(result.origin for result in results if not is_error(result.status))
-        self.stage.counters.add({counters.ROBOTS: len(near)})
+            self._compare_with_reppy(results)
+            self._release_waiting(
+                result.origin for result in results if not is_error(result.status)
+            )
+        self.stage.counters.add({counters.ROBOTS: len(near_slots)})
 
-    def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Compare a sample of the files with reppy's results."""
+    def _compare_with_reppy(self, results: Iterable[RobotsResult]) -> None:
+        """Compare a sample of the files."""
         if (reppy := self.stage.second_opinion) is None:
             return
-        comparisons = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
-        compared = [differs for differs in comparisons if differs is not None]
-        if compared:
-            counts = {counters.ROBOTS_COMPARED: len(compared)}
-            self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
+        checks = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
+        differences = [differs for differs in checks if differs is not None]
+        if differences:
+            counts = {counters.ROBOTS_COMPARED: len(differences)}
+            self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(differences)})
 
-    def _release(self, origins: Iterable[str]) -> None:
+    def _release_waiting(self, origins: Iterable[str]) -> None:
         """Release the URLs that waited while these origins' rules were unreachable."""
-        arrived = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
-        if arrived:
-            self.stage.line.rules_arrived(arrived)
+        waiting = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
+        if waiting:
+            self.stage.line.release_rules_waiters(waiting)
 
-    def _trace(self, origin_url: str, outcome: Outcome) -> None:
+    def _trace_fetch(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the spans of traced URLs waiting for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
                 self.spans.record_shared_fetch(job, origin_url + ROBOTS_PATH, outcome)
 
-    def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
+    def _read_validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the cached rules' validators.
+        Return the cached rules' validators; none for a refresh requested by a user.
 
-        None for a refresh requested by a user, or if tdmrep.json is read, because both files are
-        cached together.
+        Also returns none if tdmrep.json is read, because both files are cached together.
         """
         cached = [
             o
@@ -330,36 +347,36 @@ class _RobotsRun:
         """Return the outcome for robots.txt, and the rules of tdmrep.json if needed."""
         stage = self.stage
         default_pause_s = stage.settings.pipeline.retry_first_s
-        with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
+        with RobotsGate(
+            stage.limiter, slot, default_pause_s, find_forbidden=stage.find_forbidden
+        ) as gate:
             outcome = self._fetch_url(origin_url + ROBOTS_PATH, gate, validators)
-            if not self._requests_tdm_file(origin_url) or is_error(status_of(outcome)):
+            if not self._requests_tdm_file(origin_url) or is_error(get_status_to_cache(outcome)):
                 return outcome, None
             gate.inline_ms = TDM_WAIT_MS
             tdm_file = self._fetch_url(origin_url + TDM_PATH, gate, Validators())
             self.stage.counters.add({counters.ROBOTS: 1})
-            return outcome, tdm_rules_of(tdm_file)
+            return outcome, read_tdm_rules(tdm_file)
 
     def _fetch_url(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
         fetch = partial(
             self.stage.fetcher.fetch,
             url,
             gate=gate,
-            egress=self._egress(origin(url)),
+            egress=self._egress_context(origin(url)),
             **validators._asdict(),
         )
-        return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
+        return run_fetch(fetch, url=url, next_url=url, clock=self.stage.clock)
 
-    def _egress(self, origin_url: str) -> EgressContext:
+    def _egress_context(self, origin_url: str) -> EgressContext:
         """Return the egress context of the first waiting URL; any for a refresh."""
-        waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
-        first = next(waiting, None)
-        return ANY if first is None else replace(self.stage.egress.context(first), after=0)
+        for job in self.batch.jobs:
+            if origin(job.next_url) == origin_url:
+                return replace(self.stage.egress.context(job), previous_status=0)
+        return ANY_CONTEXT
 
     def _hold_claims(self) -> None:
-        """
-        Extend the claims on origins that are tried later, because fetching has taken
-        some time.
-        """
+        """Extend the claims on origins that are tried later, because fetching took some time."""
         limiter = self.stage.limiter
         for origin_url, wait in self.waits.items():
             if wait.slot_at_ms is not None:

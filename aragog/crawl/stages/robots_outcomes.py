@@ -23,7 +23,7 @@ from aragog.fetch_record.outcome import (
 UNAVAILABLE = 404
 
 
-def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
+def make_robots_result(origin_url: str, outcome: Outcome) -> RobotsResult:
     """Return the cache entry for an outcome, by RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
     # After a redirect, the validators belong to another URL.
@@ -31,7 +31,7 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
     validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
     return RobotsResult(
         origin_url,
-        status_of(outcome),
+        get_status_to_cache(outcome),
         body,
         outcome.fetched_at_ms,
         validators if has_own_validators else Validators(),
@@ -39,7 +39,7 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
     )
 
 
-def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
+def read_tdm_rules(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
     Return the rules of a tdmrep.json, given the outcome of its fetch.
 
@@ -52,7 +52,7 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     return UNREADABLE if isinstance(outcome, TooLarge | Deferred | Refused) else ()
 
 
-def status_of(outcome: Outcome) -> int | None:
+def get_status_to_cache(outcome: Outcome) -> int | None:
     """Return the status to cache for an outcome, or None if the rules are unreadable."""
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
         # The SSRF filter refuses this origin's pages with a better reason than "robots.txt is

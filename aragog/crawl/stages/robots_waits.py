@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
-from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent_priority
 from urlspelling.domain import origin
 
 # The priority of refreshes that no URL is waiting for.
@@ -26,23 +26,20 @@ class RulesWait(NamedTuple):
 def route_jobs(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
-    """
-    Return the jobs' messages: to `fetch` if their rules are known, otherwise back to
-    this stage.
-    """
+    """Return the jobs' messages: to `fetch` if their rules are known, otherwise to this stage."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:
-        urgency = most_urgent(ready)
-        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
+        priority = most_urgent_priority(ready)
+        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=priority))
     for claimed in (True, False):
-        waits_of_kind = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
-        for group in _group_by_wait(waits_of_kind, span_ms):
-            retry = _retry_batch(batch, {o: waits_of_kind[o] for o in group}, claimed=claimed)
+        waits_in_batch = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
+        for group in _group_by_wait(waits_in_batch, span_ms):
+            retry = _retry_batch(batch, {o: waits_in_batch[o] for o in group}, claimed=claimed)
             if retry.jobs or claimed or batch.refresh:
                 priority = min((job.priority for job in retry.jobs), default=BACKGROUND)
-                first_ms = waits_of_kind[group[0]].wait_ms
-                outgoing.append(OutgoingMessage(Destination.ROBOTS, retry, first_ms, priority))
+                delay_ms = waits_in_batch[group[0]].wait_ms
+                outgoing.append(OutgoingMessage(Destination.ROBOTS, retry, delay_ms, priority))
     return outgoing
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -26,7 +26,7 @@ from aragog.crawl.sign_in.forms import SignInForm, find_form
 from aragog.crawl.sign_in.sessions import FetchSession, Session, Sessions
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.page_resources import ResourceGate, near_slot
+from aragog.crawl.stages.page_resources import ResourceGate, reserve_near_slot
 from aragog.errors import ConfigError
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Fetched, Outcome, OutcomeKind
@@ -59,7 +59,7 @@ class CookieFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         cookies: OriginCookies | None = None,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -99,13 +99,13 @@ class SignIns:
         settings = self._find_settings(origin_url)
         if settings is None or _strip_query(job.next_url) == _form_url(origin_url, settings):
             return None
-        crawl = self.checks.crawl_of(job).name if job.crawl else ""
+        crawl = self.checks.get_crawl(job).name if job.crawl else ""
         if settings.crawls and crawl not in settings.crawls:
             return None
         session = self.sessions.read(origin_url, crawl)
         if not session.cookies:
-            signed_in = self._sign_in(origin_url, crawl, settings, egress)
-            if isinstance(signed_in, int):
+            new_session = self._sign_in(origin_url, crawl, settings, egress)
+            if isinstance(new_session, int):
                 reason = (
                     f"signing in to {origin_url} failed: {session.reason}" if session.reason else ""
                 )
@@ -114,37 +114,37 @@ class SignIns:
                     final_url=job.next_url,
                     fetched_at_ms=self.clock.now_ms(),
                     cause=DeferralCause.SIGN_IN,
-                    retry_at_ms=self.clock.now_ms() + signed_in,
+                    retry_at_ms=self.clock.now_ms() + new_session,
                     reason=reason or f"another process is signing in to {origin_url}",
                 )
-            session = signed_in
-        cookies = OriginCookies.from_plain(origin_url, session.cookies, self.clock)
-        return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
+            session = new_session
+        cookies = OriginCookies.from_json_values(origin_url, session.cookies, self.clock)
+        return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.to_json_values())
 
     def check(self) -> None:
         """Check the values of all fields; see `check_values`."""
         check_values(self.settings)
 
-    def save_changes(self, signed_in: FetchSession, outcome: Outcome) -> bool:
+    def save_changes(self, fetch_session: FetchSession, outcome: Outcome) -> bool:
         """
         Save the cookies that a fetch has changed. Returns True if its session had expired.
 
         An expired session is deleted, unless another process has signed in since.
         """
-        origin_url, crawl = signed_in.cookies.origin, signed_in.crawl
-        has_ended = self._has_ended(origin_url, outcome)
-        changed = signed_in.cookies.plain()
-        if has_ended or changed != signed_in.cookies_before:
+        origin_url, crawl = fetch_session.cookies.origin, fetch_session.crawl
+        has_ended = self._session_has_ended(origin_url, outcome)
+        cookies_now = fetch_session.cookies.to_json_values()
+        if has_ended or cookies_now != fetch_session.original_cookies:
             session = self.sessions.read(origin_url, crawl)
-            if session.sign_in_started_at_ms == signed_in.sign_in_started_at_ms:
-                cookies = () if has_ended else tuple(changed)
+            if session.sign_in_started_at_ms == fetch_session.sign_in_started_at_ms:
+                cookies = () if has_ended else tuple(cookies_now)
                 self.sessions.write(origin_url, crawl, replace(session, cookies=cookies))
         return has_ended
 
     def _find_settings(self, origin_url: str) -> SignInSettings | None:
         return next((s for key, s in self.settings.items() if origin_of(key) == origin_url), None)
 
-    def _has_ended(self, origin_url: str, outcome: Outcome) -> bool:
+    def _session_has_ended(self, origin_url: str, outcome: Outcome) -> bool:
         """
         Return True if the session has expired: the response is a 401, a redirect to the form, or a
         page with the form.
@@ -158,20 +158,20 @@ class SignIns:
             for url in (outcome.final_url, *(hop.target for hop in outcome.hops))
         ):
             return True
-        return isinstance(outcome, Fetched) and _find_form(outcome, settings) is not None
+        return isinstance(outcome, Fetched) and _find_sign_in_form(outcome, settings) is not None
 
     def _sign_in(
         self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
         session = self.sessions.read(origin_url, crawl)
-        wait_ms = self._wait_ms(session, settings)
+        wait_ms = self._wait_before_sign_in_ms(session, settings)
         if wait_ms > 0:
             return wait_ms
         if not self.sessions.acquire(origin_url, crawl):
             return LEASE_POLL_MS
         try:
             session = self.sessions.read(origin_url, crawl)
-            if session.cookies or self._wait_ms(session, settings) > 0:
+            if session.cookies or self._wait_before_sign_in_ms(session, settings) > 0:
                 return session if session.cookies else LEASE_POLL_MS
             return self._try_to_sign_in(origin_url, crawl, settings, session, egress)
         finally:
@@ -185,21 +185,21 @@ class SignIns:
         previous: Session,
         egress: EgressContext,
     ) -> Session | int:
-        sign_in_started_at_ms = self.clock.now_ms()
+        started_at_ms = self.clock.now_ms()
         try:
             values = _field_values(origin_url, settings)
             cookies = self._submit_form(origin_url, settings, values, egress)
         except (_SignInFailed, ConfigError) as error:
             log.warning("signing in to %s failed: %s", origin_url, error)
-            failed_session = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
+            failed_session = Session((), started_at_ms, previous.failures + 1, str(error))
             self.sessions.write(origin_url, crawl, failed_session)
-            return max(LEASE_POLL_MS, self._wait_ms(failed_session, settings))
-        session = Session(tuple(cookies.plain()), sign_in_started_at_ms)
+            return max(LEASE_POLL_MS, self._wait_before_sign_in_ms(failed_session, settings))
+        session = Session(tuple(cookies.to_json_values()), started_at_ms)
         self.sessions.write(origin_url, crawl, session)
         log.info("signed in to %s%s", origin_url, f" for the crawl {crawl}" if crawl else "")
         return session
 
-    def _wait_ms(self, session: Session, settings: SignInSettings) -> int:
+    def _wait_before_sign_in_ms(self, session: Session, settings: SignInSettings) -> int:
         """Return the wait until the next attempt. It doubles with each failure, up to an hour."""
         if not session.sign_in_started_at_ms:
             return 0
@@ -215,12 +215,12 @@ class SignIns:
         egress: EgressContext,
     ) -> OriginCookies:
         """Fetch, fill in and submit the form. Returns the cookies."""
-        cookies = OriginCookies.from_plain(origin_url, (), self.clock)
+        cookies = OriginCookies.from_json_values(origin_url, (), self.clock)
         form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
             raise _SignInFailed(f"failed to load the page with the form: {_describe(page)}")
-        form = _find_form(page, settings)
+        form = _find_sign_in_form(page, settings)
         if form is None:
             raise _SignInFailed(
                 f"{form_url} has no form with the fields {', '.join(settings.fields)}"
@@ -242,7 +242,7 @@ class SignIns:
             headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
         self._check_accepted(response, settings, form_url)
-        if not cookies.plain():
+        if not cookies.to_json_values():
             raise _SignInFailed("the site set no cookie")
         return cookies
 
@@ -254,19 +254,19 @@ class SignIns:
         status = response.status or 0
         if not 200 <= status < 400:
             raise _SignInFailed(f"submitting the form failed: {_describe(response)}")
-        if isinstance(response, Fetched) and _find_form(response, settings) is not None:
+        if isinstance(response, Fetched) and _find_sign_in_form(response, settings) is not None:
             raise _SignInFailed("the site shows the form again: check the values of its fields")
         location = response.header("location") or ""
-        if location and _strip_query(_absolute(form_url, location)) == form_url:
+        if location and _strip_query(_resolve_or_empty(form_url, location)) == form_url:
             raise _SignInFailed(
                 "the site redirects back to the form: check the values of its fields"
             )
 
     def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
-        until_s = self.clock.monotonic_s() + SLOT_TIMEOUT_S
+        deadline_s = self.clock.monotonic_s() + SLOT_TIMEOUT_S
 
-        def left_ms() -> float:
-            return (until_s - self.clock.monotonic_s()) * 1000
+        def remaining_ms() -> float:
+            return (deadline_s - self.clock.monotonic_s()) * 1000
 
         vetted = self.access.vet([UrlJob(url=url)])
         if not vetted.allowed:
@@ -276,10 +276,10 @@ class SignIns:
             raise _SignInFailed(f"{url} may not be requested: {denial_reason}")
         _, crawl_delay_s = vetted.allowed[0]
         request = SlotRequest(self.access.limiter.key_for(url), crawl_delay_s)
-        slot = near_slot(self.access.limiter, request, left_ms())
+        slot = reserve_near_slot(self.access.limiter, request, remaining_ms())
         if slot is None:
             raise _SignInFailed(f"{url} got no slot in {SLOT_TIMEOUT_S:g} s")
-        with ResourceGate(self.access.rules, slot, left_ms) as gate:
+        with ResourceGate(self.access.rules, slot, remaining_ms) as gate:
             fetch = partial(self.fetcher.fetch, url, gate=gate, egress=egress, **options)
             outcome = fetch()
             is_ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
@@ -289,7 +289,7 @@ class SignIns:
         return outcome
 
 
-def _find_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
+def _find_sign_in_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
     """Return the sign-in form. Pages without one of the field names are not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
@@ -305,7 +305,7 @@ def _strip_query(url: str) -> str:
     return url.partition("?")[0]
 
 
-def _absolute(base: str, location: str) -> str:
+def _resolve_or_empty(base: str, location: str) -> str:
     try:
         return normalize(location, base)
     except ValueError:

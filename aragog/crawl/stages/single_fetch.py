@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.egress.rules import ANY, EgressContext
+from aragog.crawl.egress.rules import ANY_CONTEXT, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
-from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.site_rules import original_form_for_robots
 from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
 from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.requester import as_outcome, is_healthy
+from aragog.crawl.stages.requester import is_healthy, run_fetch
 from aragog.errors import TRANSIENT, LimiterUnavailable
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
@@ -77,7 +77,7 @@ class HeaderFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressContext = ANY,
+        egress: EgressContext = ANY_CONTEXT,
     ) -> Outcome:
         """Return the outcome. Blocks for at most one fetch deadline."""
 
@@ -121,7 +121,7 @@ class SingleFetch:
     robots: RulesFetcher
     clock: Clock
 
-    def slots(self, urls: Sequence[str]) -> list[SlotSearch]:
+    def find_slots(self, urls: Sequence[str]) -> list[SlotSearch]:
         """
         Find a slot in the next second for each URL. Takes one round trip per limiter node.
 
@@ -139,14 +139,16 @@ class SingleFetch:
         searches |= {
             job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
         }
-        requests = [self._request(job, delay_s) for job, delay_s in vetted.allowed]
+        requests = [self._slot_request(job, delay_s) for job, delay_s in vetted.allowed]
         replies = self.access.limiter.reserve(requests)
         for (job, delay_s), reply in zip(vetted.allowed, replies, strict=True):
             interval_s = self.access.limiter.interval_us(reply.key, delay_s) / 1e6
             searches[job.request_id] = (
                 SlotSearch(reply, 0, interval_s)
                 if isinstance(reply, Slot)
-                else SlotSearch(None, self._ms_until_near(reply.key, reply.free_at_ms), interval_s)
+                else SlotSearch(
+                    None, self._near_slot_wait_ms(reply.key, reply.free_at_ms), interval_s
+                )
             )
         return [searches.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
@@ -156,15 +158,15 @@ class SingleFetch:
             self.access.limiter.end_request(slot)
 
     def fetch(
-        self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
+        self, request: SingleRequest, *, remaining_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
         Return the outcome of a request, or why it was not sent.
 
         Args:
             request: what to request.
-            left_s: returns how long to wait for robots.txt and a slot. Called every second.
-            slot: a slot from `slots`.
+            remaining_s: returns how long to wait for robots.txt and a slot. Called every second.
+            slot: a slot from `find_slots`.
 
         Raises:
             InvalidUrl: the value is not an http(s) URL.
@@ -174,7 +176,7 @@ class SingleFetch:
         job = _job(request.url)
         while True:
             try:
-                allowed = self._slot_request_or_outcome(job, left_s)
+                allowed = self._slot_request_or_outcome(job, remaining_s)
             except TRANSIENT:
                 if slot is not None:
                     self.release_unused(slot)
@@ -183,7 +185,7 @@ class SingleFetch:
                 if slot is not None:
                     self.release_unused(slot)
                 return allowed
-            slot = slot or self._wait_for_slot(allowed, left_s)
+            slot = slot or self._wait_for_slot(allowed, remaining_s)
             if slot is None:
                 return _deferred_outcome(job, DeferralCause.SLOT)
             outcome = self._send(job, slot, request)
@@ -191,25 +193,29 @@ class SingleFetch:
                 return outcome
             # No request was sent: the slot has passed and the next is far away, or no proxy works.
             slot = None
-            if outcome.cause is DeferralCause.EGRESS and not self._wait_for_route(outcome, left_s):
+            if outcome.cause is DeferralCause.EGRESS and not self._wait_for_route(
+                outcome, remaining_s
+            ):
                 return outcome
 
-    def _wait_for_route(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
+    def _wait_for_route(self, outcome: Deferred, remaining_s: Callable[[], float]) -> bool:
         """Wait until a proxy is tried again. Returns False if the caller's time runs out first."""
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
-        return wait_s < left_s() and self._wait(max(RULES_POLL_S, wait_s), left_s)
+        return wait_s < remaining_s() and self._wait(max(RULES_POLL_S, wait_s), remaining_s)
 
-    def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
-        within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
-        return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
+    def _slot_request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
+        max_wait_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+        return SlotRequest(
+            self.access.limiter.key_for(job.url), crawl_delay_s, max_wait_ms=max_wait_ms
+        )
 
-    def _ms_until_near(self, key: str, free_at_ms: int) -> int:
+    def _near_slot_wait_ms(self, key: str, free_at_ms: int) -> int:
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)
 
     def _slot_request_or_outcome(
-        self, job: UrlJob, left_s: Callable[[], float]
+        self, job: UrlJob, remaining_s: Callable[[], float]
     ) -> SlotRequest | Outcome:
         has_fetched_rules = False
         while True:
@@ -217,47 +223,47 @@ class SingleFetch:
             if vetted.denied:
                 return _denied_outcome(vetted.denied[0])
             if claimed := self.access.claim_refresh(vetted.stale_origins):
-                self._fetch_rules(RobotsBatch(tuple(claimed), claimed=True), left_s)
+                self._fetch_rules(RobotsBatch(tuple(claimed), claimed=True), remaining_s)
             if vetted.allowed:
-                return self._request(*vetted.allowed[0])
-            if left_s() <= 0:
+                return self._slot_request(*vetted.allowed[0])
+            if remaining_s() <= 0:
                 return _deferred_outcome(
                     job, DeferralCause.VISIT_TIME if vetted.too_early else DeferralCause.RULES
                 )
             if vetted.too_early:
-                self._wait(vetted.too_early[0][1] / 1000, left_s)
+                self._wait(vetted.too_early[0][1] / 1000, remaining_s)
                 continue
             if has_fetched_rules:  # another process is fetching the rules
                 self.clock.sleep_s(RULES_POLL_S)
-            self._fetch_rules(RobotsBatch((origin(job.url),)), left_s)
+            self._fetch_rules(RobotsBatch((origin(job.url),)), remaining_s)
             has_fetched_rules = True
 
-    def _fetch_rules(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
-        pending = self.robots.run(batch)
-        while pending:
-            first = pending.pop(0)
-            if not self._wait((first.delay_ms or 0) / 1000, left_s):
+    def _fetch_rules(self, batch: RobotsBatch, remaining_s: Callable[[], float]) -> None:
+        messages = self.robots.run(batch)
+        while messages:
+            message = messages.pop(0)
+            if not self._wait((message.delay_ms or 0) / 1000, remaining_s):
                 return
-            if isinstance(first.message, RobotsBatch):
-                pending += self.robots.run(first.message)
+            if isinstance(message.message, RobotsBatch):
+                messages += self.robots.run(message.message)
 
-    def _wait_for_slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
+    def _wait_for_slot(self, request: SlotRequest, remaining_s: Callable[[], float]) -> Slot | None:
         """Wait for a slot. Returns None if the caller's time runs out first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
                 return reply
-            wait_s = self._ms_until_near(reply.key, reply.free_at_ms) / 1000
-            if wait_s >= left_s() or not self._wait(wait_s, left_s):
+            wait_s = self._near_slot_wait_ms(reply.key, reply.free_at_ms) / 1000
+            if wait_s >= remaining_s() or not self._wait(wait_s, remaining_s):
                 return None
 
-    def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
+    def _wait(self, seconds: float, remaining_s: Callable[[], float]) -> bool:
         """Wait. Returns False if the caller's time runs out first."""
-        while (remaining_s := left_s()) > 0 and seconds > 0:
-            part_s = min(seconds, remaining_s, 1.0)
+        while (time_left_s := remaining_s()) > 0 and seconds > 0:
+            part_s = min(seconds, time_left_s, 1.0)
             self.clock.sleep_s(part_s)
             seconds -= part_s
-        return remaining_s > 0
+        return time_left_s > 0
 
     def _send(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
         limiter = self.access.limiter
@@ -265,7 +271,7 @@ class SingleFetch:
         outcome = None
         try:
             with self.access.gate(slot, job) as gate:
-                outcome = self._outcome(job, gate, request)
+                outcome = self._fetch_page(job, gate, request)
                 self._report(gate, outcome)
         except LimiterUnavailable as error:
             if outcome is None:
@@ -274,7 +280,7 @@ class SingleFetch:
             log.warning("cannot report the outcome of %s to the limiter: %s", job.url, error)
         return outcome
 
-    def _outcome(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
+    def _fetch_page(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
         fetch = partial(
             self.fetcher.fetch,
             job.url,
@@ -283,9 +289,9 @@ class SingleFetch:
             method=request.method,
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
-            egress=EgressContext(way=request.way) if request.way else ANY,
+            egress=EgressContext(way=request.way) if request.way else ANY_CONTEXT,
         )
-        return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
+        return run_fetch(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
     def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
         limiter = self.access.limiter
@@ -297,15 +303,15 @@ class SingleFetch:
 
 def _job(raw_url: str) -> UrlJob:
     url = normalize(raw_url)
-    return UrlJob(url=url, given=other_spelling(raw_url, url))
+    return UrlJob(url=url, given=original_form_for_robots(raw_url, url))
 
 
 def _denied_outcome(denial: Denial) -> Outcome:
     url = denial.job.url
     match denial.verdict:
         case Forbidden(cause=cause, reason=reason):
-            kind = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
-            return kind(url=url, final_url=url, cause=cause, reason=reason)
+            outcome_class = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
+            return outcome_class(url=url, final_url=url, cause=cause, reason=reason)
         case RulesUnreachable(kind=why, reason=reason):
             return Unreachable(url=url, final_url=url, kind=why, reason=reason)
 

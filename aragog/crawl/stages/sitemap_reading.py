@@ -23,8 +23,8 @@ from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.inherited_options import inherited
-from aragog.crawl.stages.page_limits import limited
+from aragog.crawl.stages.inherited_options import inherit_options
+from aragog.crawl.stages.page_limits import limit_resources
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.crawl.stages.revalidation import is_scheduled_reading
@@ -71,11 +71,11 @@ class SitemapEnqueuer:
         Raises:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
         """
-        limits, job = self.settings.pipeline, result.job
+        settings, job = self.settings.pipeline, result.job
         if is_scheduled_reading(job) and (kind := self._kind_if_unchanged(result)):
             self.record_unchanged([result])
             return SourceReading(0, kind)
-        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+        with limit_resources(settings.page_max_cpu_s, settings.page_max_memory_bytes):
             sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
         kind = FEED if sitemap.is_feed else SITEMAP
         domain = registered_domain(result.fetch.final_url)
@@ -97,8 +97,8 @@ class SitemapEnqueuer:
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
         """Return a file's kind if its bytes are the same as when it was last read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
-        is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
-        return state.page_type if state and is_same and state.page_type in SOURCES else None
+        is_unchanged = state is not None and state.body_hash == (result.body_hash or "-")[:16]
+        return state.page_type if state and is_unchanged and state.page_type in SOURCES else None
 
     def _enqueue_walk(
         self,
@@ -111,14 +111,14 @@ class SitemapEnqueuer:
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = (
             read_url_filter(job),
-            scope_filter(self.checks.crawl_of(job).scope, url),
+            scope_filter(self.checks.get_crawl(job).scope, url),
         )
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
-        size = self.walks.note_read(walk, [job.url, url], len(entries))
-        files = [child.url for child in children]
-        count = self._enqueue_children(job, walk, size, files) if job.depth > 0 else 0
-        return count + self._enqueue_entries(job, walk, size, entries, reading)
+        size = self.walks.record_read(walk, [job.url, url], len(entries))
+        child_urls = [child.url for child in children]
+        child_count = self._enqueue_children(job, walk, size, child_urls) if job.depth > 0 else 0
+        return child_count + self._enqueue_entries(job, walk, size, entries, reading)
 
     def _enqueue_children(
         self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]
@@ -129,14 +129,14 @@ class SitemapEnqueuer:
             self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
         )
         count = self._enqueue(files, _child_options(job))
-        self.walks.note_enqueued(walk, files)  # recorded last, so that a killed task loses no file
+        self.walks.record_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
 
     def _enqueue_new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
         """Enqueue the newest child sitemaps of an index that was read again. Returns how many."""
         at_ms = result.fetch.fetched_at_ms
-        new = self.store.signals.children(children, at_ms, MAX_NEW_FILES)
-        return self._enqueue(new, _child_options(result.job)) if new else 0
+        new_urls = self.store.signals.children(children, at_ms, MAX_NEW_FILES)
+        return self._enqueue(new_urls, _child_options(result.job)) if new_urls else 0
 
     def _enqueue_entries(
         self,
@@ -148,7 +148,7 @@ class SitemapEnqueuer:
     ) -> int:
         remaining = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
-        options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
+        options = inherit_options(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
             self._enqueue(
                 self._newer_urls(entries[start : start + self.chunk_size], reading), options
@@ -157,24 +157,21 @@ class SitemapEnqueuer:
         )
 
     def _newer_urls(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
-        """
-        Return the entries' URLs that are not stored, or whose lastmod is later than
-        their fetch.
-        """
-        fetched = reading.take(entries)
+        """Return the URLs that are not stored, or whose lastmod is later than their fetch."""
+        fetch_times_ms = reading.take(entries)
         now_ms = self.clock.now_ms()
         return [
             entry.url
-            for entry, fetched_at_ms in zip(entries, fetched, strict=True)
+            for entry, fetched_at_ms in zip(entries, fetch_times_ms, strict=True)
             if fetched_at_ms is None or entry.changed_since(fetched_at_ms, now_ms)
         ]
 
     def record_unchanged(self, results: Iterable[FetchResult]) -> None:
         """Record that sitemaps and feeds have not changed: a 304 response or identical bytes."""
-        confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
-        if confirmed:
-            self.store.signals.record_unchanged(confirmed, max(confirmed.values()))
-            _UNCHANGED.add(len(confirmed))
+        fetch_times_ms = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
+        if fetch_times_ms:
+            self.store.signals.record_unchanged(fetch_times_ms, max(fetch_times_ms.values()))
+            _UNCHANGED.add(len(fetch_times_ms))
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
@@ -194,4 +191,4 @@ def _take_within_limit(
 
 
 def _child_options(job: UrlJob) -> EnqueueOptions:
-    return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)
+    return inherit_options(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

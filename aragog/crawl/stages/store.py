@@ -24,17 +24,17 @@ from functools import partial
 from typing import Any
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
-from aragog.crawl.pipeline.finished_urls import finished_messages, result_of_write
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream, make_rows
+from aragog.crawl.pipeline.finished_urls import finished_messages, make_write_result
 from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
-from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
-from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.pipeline.routing import OutgoingMessage, UserTask, most_urgent_priority
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, ending_of_page
+from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, make_page_ending
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.groups import Groups, Waiting
+from aragog.crawl.stages.groups import Groups, WaitingBatch
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.write_groups import MAX_BEGUN, WaitingWrite, WriteGroups
@@ -56,14 +56,14 @@ class ReadyPages:
 
 
 def page_ready(
-    task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
+    task: UserTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
     """Return the message about the pages among `writes`; none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
         return []
-    priority = most_urgent(jobs)
+    priority = most_urgent_priority(jobs)
     return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
 
 
@@ -78,7 +78,7 @@ def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
     return {
-        write.url: result_of_write(write, done.get(write.url))
+        write.url: make_write_result(write, done.get(write.url))
         for write in writes
         if write.url not in stuck
     }
@@ -138,9 +138,9 @@ class StoreStage:
     in_flight: InFlight
     counters: CounterSink
     returning_jobs: ReturningJobs
-    page_ready_task: OwnTask | None = None
+    page_ready_task: UserTask | None = None
     crawl_log: CrawlLogStream | None = None
-    traces: UrlTraces = OFF
+    traces: UrlTraces = TRACING_OFF
     discovery: Discovery | None = None
     """Enqueues canonical URLs that need a fetch to decide. If None, another fetch will decide."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
@@ -167,7 +167,7 @@ class StoreStage:
         begun = self.begin(batch)
         return self.finish(begun.wait())
 
-    def join(self, batch: PageBatch) -> Waiting[PageBatch, BegunBatch] | None:
+    def join(self, batch: PageBatch) -> WaitingBatch[PageBatch, BegunBatch] | None:
         """
         Let the next thread that begins a batch begin this one, too.
 
@@ -176,7 +176,7 @@ class StoreStage:
         return None if batch.is_urgent else self.begins.join([batch])
 
     def begin(
-        self, batch: PageBatch, waiting: Waiting[PageBatch, BegunBatch] | None = None
+        self, batch: PageBatch, waiting: WaitingBatch[PageBatch, BegunBatch] | None = None
     ) -> BegunBatch:
         """
         Read a batch from the spool, and write its bodies to the open pack.
@@ -217,7 +217,9 @@ class StoreStage:
         updates = [update for update in updates if update.write.url in wanted]
         body_of = {token: self.store.bodies.storable(blobs[token]) for token in batch.bodies}
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
-        crawls = {job.url: self.endings.name_of(job) for job in batch.jobs if not job.sitemap}
+        crawls = {
+            job.url: self.endings.get_crawl_name(job) for job in batch.jobs if not job.sitemap
+        }
         writes = tuple(
             self.store.timely(
                 with_body(
@@ -280,13 +282,13 @@ class StoreStage:
         writes = [_with_stored_url(write, done.get(write.url)) for write in writes]
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
-            self.crawl_log.add(rows_of(written, batch.jobs, done))
+            self.crawl_log.add(make_rows(written, batch.jobs, done))
         dropped = {url for url, written in done.items() if written.stale}
         stored = [write for write in writes if write.url not in stuck | dropped]
         self.counters.add({counters.STORED: sum(1 for write in stored if write.content)})
         next_crawls = self._done(batch, lost | stuck, writes, done)
         self._log(batch, lost, stuck, spans)
-        postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
+        postponed = damaged.postpone((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.returning_jobs.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
         ended = finished_messages(batch.jobs, _answers(writes, done, stuck))
@@ -303,7 +305,7 @@ class StoreStage:
         write_of = {write.url: write for write in writes}
         next_crawls = self.endings.end(
             [
-                ending_of_page(job, write_of[job.url], done.get(job.url))
+                make_page_ending(job, write_of[job.url], done.get(job.url))
                 for job in batch.jobs
                 if job.url not in left and job.url in write_of
             ]

@@ -21,7 +21,7 @@ RELEASE_LEAD_MS = 500
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
-class InLine(NamedTuple):
+class WaitingJob(NamedTuple):
     """A job waiting in its domain's line."""
 
     job: UrlJob
@@ -68,7 +68,7 @@ class WaitingLine:
         self._lines = lines
         self._ahead_ms = inline_ms + RELEASE_LEAD_MS
 
-    def park(self, waiting: Sequence[InLine]) -> None:
+    def park(self, waiting: Sequence[WaitingJob]) -> None:
         """
         Add jobs to their domains' lines. Takes one round trip per server.
 
@@ -78,7 +78,7 @@ class WaitingLine:
         if waiting:
             self._lines.park([self._entry(waiting_job) for waiting_job in waiting])
 
-    def rules_arrived(self, origins: Sequence[str]) -> None:
+    def release_rules_waiters(self, origins: Sequence[str]) -> None:
         """
         Release the URLs waiting for these origins' robots.txt, which was just stored.
 
@@ -87,7 +87,7 @@ class WaitingLine:
         """
         self._lines.check(origins, RULES_TTL_MS)
 
-    def _entry(self, waiting_job: InLine) -> LineEntry:
+    def _entry(self, waiting_job: WaitingJob) -> LineEntry:
         ahead_ms = 0 if is_without_slots(waiting_job.key) else self._ahead_ms
         return LineEntry(
             waiting_job.key,

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.crawl.pipeline.messages import VERSION, message_errors
 from aragog.errors import BAD_INPUT
 from aragog.urlstore.schedule import Schedule
 
@@ -40,7 +40,7 @@ class WatchBatch:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """Parse the batch from JSON. Raises InvalidMessage if it cannot be read."""
-        with reading(wire, "watches"):
+        with message_errors(wire, "watches"):
             urls = tuple(str(url) for url in wire["urls"])
             return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
 
@@ -52,10 +52,10 @@ def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     Raises:
         StoreUnavailable: some URLs may have been processed; call it again.
     """
-    act = schedule.watch if batch.watch else schedule.unwatch
+    watch_or_unwatch = schedule.watch if batch.watch else schedule.unwatch
     at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")
     for url in batch.urls:
         try:
-            act(url, batch.owner, at_ms=at_ms)
+            watch_or_unwatch(url, batch.owner, at_ms=at_ms)
         except BAD_INPUT as error:
             log.warning("not watched: %s", error)

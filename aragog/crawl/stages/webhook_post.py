@@ -40,7 +40,7 @@ def post(
     try:
         with requests.Session() as session:
             session.trust_env = False
-            adapter = _adapter(settings, ssrf_filter)
+            adapter = _get_adapter(settings, ssrf_filter)
             session.mount("http://", adapter)
             session.mount("https://", adapter)
             with session.post(
@@ -93,18 +93,18 @@ class AllowedHosts:
         return self.resolve(host, port)
 
 
-def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAdapter:
+def _get_adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAdapter:
     return _shared_adapter(settings, cast("Hashable", ssrf_filter))
 
 
 @lru_cache(maxsize=4)
 def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
     """Return the process's engine, so that TLS roots are read only once."""
-    fetch = FetchSettings(
+    fetch_settings = FetchSettings(
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,
         read_timeout_s=settings.timeout_s,
         max_header_bytes=MAX_HEADER_BYTES,
     )
-    allowed = AllowedHosts(ssrf_filter, settings.allowed_hosts, settings.timeout_s)
-    return PinnedAdapter(fetch, allowed, needs_contact=False)
+    webhook_filter = AllowedHosts(ssrf_filter, settings.allowed_hosts, settings.timeout_s)
+    return PinnedAdapter(fetch_settings, webhook_filter, needs_contact=False)

@@ -23,10 +23,10 @@ from typing import Any, Protocol, Self
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.pipeline.change_json import change_to_json
-from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.crawl.pipeline.crawls import Crawls
+from aragog.crawl.pipeline.messages import VERSION, message_errors
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.pipeline.url_traces import TRACING_OFF, UrlTraces
 from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
 from aragog.crawl.stages.webhook_post import post
 from aragog.observability.tracing.context import HEADER
@@ -40,7 +40,7 @@ __all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
 
 log = logging.getLogger(__name__)
 
-TICK = "webhooks"
+TICK_NAME = "webhooks"
 _TICK_S = 1.0
 # Limits: changes per delivery, and deliveries to a webhook per tick.
 MAX_CHANGES = 100
@@ -85,7 +85,7 @@ class Delivery:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """Parse a delivery from JSON. Raises InvalidMessage if it cannot be read."""
-        with reading(wire, "delivery"):
+        with message_errors(wire, "delivery"):
             return cls(
                 wire["webhook"],
                 wire["cursor"],
@@ -96,16 +96,16 @@ class Delivery:
             )
 
 
-_CRAWL = "crawl:"
+_CRAWL_PREFIX = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
     """Return the name that stands for a crawl's address in a delivery."""
-    return _CRAWL + name
+    return _CRAWL_PREFIX + name
 
 
-class CrawlAddresses(Protocol):
-    """Provides the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+class CrawlProvider(Protocol):
+    """Provides the crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
         """Return all crawls, from a copy that is at most one second old."""
@@ -120,8 +120,8 @@ class WebhookStage:
     ssrf_filter: AddressPolicy
     clock: Clock
     settings: Settings
-    traces: UrlTraces = OFF
-    crawls: CrawlAddresses | None = None
+    traces: UrlTraces = TRACING_OFF
+    crawls: CrawlProvider | None = None
     """Crawls' addresses for notices."""
 
     def send_changes(self) -> int:
@@ -129,12 +129,13 @@ class WebhookStage:
         Send the changes after the cursors. Returns the number of deliveries. Only one caller may
         run this at a time.
         """
-        if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
+        if self.store.schedule.take_tick(TICK_NAME, self.clock.now_ms(), _TICK_S) is None:
             return 0
-        return sum(self._send_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
+        cursors = self.store.feed.webhooks.all()
+        return sum(self._send_to(webhook, cursor) for webhook, cursor in cursors)
 
     def _send_to(self, webhook: Webhook, cursor: str) -> int:
-        store, sent = self.store, 0
+        store, sent_count = self.store, 0
         for _ in range(_MAX_DELIVERIES):
             page = store.feed.changes(cursor, MAX_CHANGES, owner=webhook.owner, host=webhook.host)
             next_cursor = page.cursor or cursor
@@ -146,19 +147,19 @@ class WebhookStage:
                 )
                 delivery = Delivery(webhook.name, cursor, changes)
                 self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
-                sent += 1
+                sent_count += 1
             if not store.feed.webhooks.move(webhook.name, cursor, next_cursor):
                 break
             cursor = next_cursor
-        return sent
+        return sent_count
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """
         Post a delivery; may post it twice. After a failure, returns the message for the next
         attempt.
         """
-        webhook = self._receiver(delivery.webhook)
-        changes = self._deliverable(delivery)
+        webhook = self._find_receiver(delivery.webhook)
+        changes = self._drop_taken_down(delivery)
         if webhook is None or not changes:
             return []
         changes = self._drop_withheld_fields(changes, webhook.purpose)
@@ -166,7 +167,7 @@ class WebhookStage:
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
         # Not orjson: integers may have more than 64 bits.
-        is_crawl_webhook = delivery.webhook.startswith(_CRAWL)
+        is_crawl_webhook = delivery.webhook.startswith(_CRAWL_PREFIX)
         content = {"crawl": changes[0]} if is_crawl_webhook else {"changes": list(changes)}
         body = json.dumps({"id": delivery.id, **content}).encode()
         headers = {
@@ -175,7 +176,7 @@ class WebhookStage:
             "Aragog-Delivery": delivery.id,
             "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
         }
-        span = self.traces.delivery(delivery.traceparent, webhook.url, len(changes))
+        span = self.traces.start_delivery(delivery.traceparent, webhook.url, len(changes))
         if span is not None:
             headers[HEADER] = span.traceparent
             delivery = replace(delivery, traceparent=delivery.traceparent or span.traceparent)
@@ -196,28 +197,27 @@ class WebhookStage:
         retry = replace(delivery, attempt=delivery.attempt + 1)
         return [OutgoingMessage(Destination.WEBHOOK, retry, int(wait_s * 1000))]
 
-    def _receiver(self, name: str) -> Webhook | None:
-        if not name.startswith(_CRAWL):
+    def _find_receiver(self, name: str) -> Webhook | None:
+        if not name.startswith(_CRAWL_PREFIX):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}
-        record = records.get(name.removeprefix(_CRAWL))
+        record = records.get(name.removeprefix(_CRAWL_PREFIX))
         if record is None or not record.notify:
             return None
         return Webhook(name, record.notify, record.notify_secret)
 
-    def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
+    def _drop_taken_down(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
         """Return a delivery's changes, without pages that were taken down in the meantime."""
         urls = {str(change.get("url")) for change in delivery.changes}
-        refused = self.store.takedowns.refused(urls)
-        return tuple(change for change in delivery.changes if change.get("url") not in refused)
+        taken_down = self.store.takedowns.refused(urls)
+        return tuple(change for change in delivery.changes if change.get("url") not in taken_down)
 
     def _drop_withheld_fields(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
         if purpose is None:
             return changes
-        usable = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)
+        urls = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)
         return tuple(
-            change if change.get("url") in usable else {**change, "fields": {}}
-            for change in changes
+            change if change.get("url") in urls else {**change, "fields": {}} for change in changes
         )

@@ -11,7 +11,7 @@ eight batches together saves 10% of the total CPU per page.
 
 from __future__ import annotations
 
-from aragog.crawl.stages.groups import Groups, Waiting
+from aragog.crawl.stages.groups import Groups, WaitingBatch
 from aragog.urlstore.records import PageWrite, Written
 
 MAX_PAGES = 400
@@ -19,7 +19,7 @@ MAX_PAGES = 400
 MAX_BEGUN = 8
 """The maximum number of batches begun together: about 200 pages, whose bodies are in memory."""
 
-WaitingWrite = Waiting[PageWrite, Written]
+WaitingWrite = WaitingBatch[PageWrite, Written]
 """The pages of a batch waiting to be written."""
 
 

@@ -1,4 +1,4 @@
-"""Records a judged page's links, their texts, and how they were found. Pure (no I/O)."""
+"""Records an evaluated page's links, their texts, and how they were found. Does no I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class JudgedPage(NamedTuple):
     is_of: UrlTemplates
     is_useful: bool
     is_content: bool
-    """True if it has much new content and is not a list."""
+    """True if it has a lot of new content and is not a list."""
     has_words: bool
-    """True if it has new words."""
+    """True if it has words that were not seen on this host before."""
     flaw: Flaw | None
 
 

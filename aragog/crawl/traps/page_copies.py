@@ -1,6 +1,6 @@
 """
-Finds pages of a host that resemble a page: at its own URL without one of the URL's parts, or at
-another path. Pure (no I/O).
+Finds pages on the same host that look like a given page, either at the same URL minus one part, or
+at a different path. Does no I/O.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from aragog.crawl.traps.traits import SKETCH_BYTES, PageTraits, are_alike
 ALIKE_COPY = 0.85
 MAX_VERSIONS = 4
 """
-Pages with the same text at different paths are versions of one page (of a manual, for example) if
-their paths have the same number of folders, links with different texts lead to them, and at most
-this many are in other sections.
+At most this many pages with the same text in other sections count as versions of one page, for
+example of a page in a manual. Their paths must also have the same number of folders, and the links
+to them must have different texts.
 """
 
 
@@ -29,15 +29,17 @@ class PageCopies:
     is_of: UrlTemplates
     traits: PageTraits
     is_repeated: bool = False
-    """True if a page of another section has the same text, but they are not versions of a page."""
+    """
+    True if a page in another section has the same text, and the two are not versions of each other.
+    """
     is_mirror: bool = False
     """
-    True if the page is a version of another page, for example of the same page in another manual,
-    or in the package one level above.
+    True if the page is a version of another page, for example of the same page in another manual or
+    in the parent package.
     """
 
     def twins(self, least: float) -> list[str]:
-        """Return the parts of the URL that do not change the page, and record that for each one."""
+        """Return the parts of the URL that do not affect the page. Records the result for all."""
         found = []
         for part in self.is_of.parts:
             other = self.host.pages.get(part.without)
@@ -75,7 +77,7 @@ class PageCopies:
         self.is_mirror = self.is_mirror and not self.is_repeated
 
     def may_be_version(self) -> bool:
-        """True if the page may be another version of a page, not the same one at a second URL."""
+        """Return True if this may be another version of a page, rather than a second URL for it."""
         is_moved = any(code in self.host.judged for code in self.is_of.endings)
         is_function = self.host.known(self.is_of.finest).is_function
         return "?" not in self.is_of.url and not is_moved and not is_function

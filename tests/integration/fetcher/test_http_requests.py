@@ -35,7 +35,7 @@ class Recorder:
         path = "/" + url.split("/", 3)[3]
         self.notes.append((what, path, self.origin.connections, len(self.origin.seen)))
 
-    def admit(self, url: str, given: str) -> Admission:
+    def admit(self, url: str, target_as_sent: str) -> Admission:
         self._note("admit", url)
         return self.admission
 

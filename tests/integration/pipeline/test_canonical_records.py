@@ -6,7 +6,7 @@ from aragog.crawl.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.stages.page_updates import failure_write
+from aragog.crawl.stages.page_updates import failure_update
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import Settings
 from tests.support.fetch_results import fetch_result
@@ -132,7 +132,7 @@ def test_canonical_url_is_followed_through_known_redirects_and_failures(pipeline
         url=c, final_url=c, outcome=OutcomeKind.GONE, status=404, fetched_at_ms=NOW_MS
     )
     harness.store.write_pages(
-        [failure_write(FetchResult(job=UrlJob(url=c), fetch=gone), Settings()).write]
+        [failure_update(FetchResult(job=UrlJob(url=c), fetch=gone), Settings()).write]
     )
     harness.store.write_pages(
         [

@@ -212,7 +212,7 @@ def test_waiting_urls_of_a_deleted_crawl_stay_cancelled(control, redis_client):
 def over(control, name):
     """Start a crawl and let its deadline pass; returns its number."""
     control.start(name, {"until_ms": int(time.time() + 3600) * 1000})
-    return control.registry.note(control.registry.get(name), until_ms=1).number
+    return control.registry.update_fields(control.registry.get(name), until_ms=1).number
 
 
 def test_deadline_in_the_past_is_refused_and_starts_no_crawl(control):

@@ -15,16 +15,9 @@ import redis
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stages import connect
-from aragog.crawl.pipeline.crawl_log import (
-    COLUMNS,
-    CrawlLogStream,
-    CrawlLogWriter,
-    FolderFiles,
-    S3Files,
-    file_name,
-    log_files,
-    writer_lease,
-)
+from aragog.crawl.pipeline.crawl_log import COLUMNS, CrawlLogStream
+from aragog.crawl.pipeline.crawl_log_files import FolderFiles, S3Files, log_files
+from aragog.crawl.pipeline.crawl_log_writer import CrawlLogWriter, file_name, writer_lease
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.dashboard.scraped_metrics import crawl_log_metrics
 from aragog.errors import ContentUnavailable
@@ -49,9 +42,9 @@ WRITER = """
 import sys
 import redis
 from pathlib import Path
-from aragog.crawl.pipeline.crawl_log import log_files
+from aragog.crawl.pipeline.crawl_log_files import log_files
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream
-from aragog.crawl.pipeline.crawl_log import CrawlLogWriter
+from aragog.crawl.pipeline.crawl_log_writer import CrawlLogWriter
 from aragog.settings import ContentSettings, CrawlLogSettings
 
 url, engine, bucket, endpoint, folder, span_s = sys.argv[1:]
@@ -140,7 +133,7 @@ def test_each_span_is_one_file_named_by_day_and_start(redis_client, stream, plac
         ]
     )
     assert all(table.num_rows == 10 for table in files.values())
-    assert stream.waiting() == 0
+    assert stream.count_rows() == 0
 
 
 def test_rows_of_an_unfinished_span_wait(redis_client, stream, place, tmp_path):
@@ -150,7 +143,7 @@ def test_rows_of_an_unfinished_span_wait(redis_client, stream, place, tmp_path):
     written = writer(stream, place, tmp_path).write_due()
 
     assert len(written) == 1
-    assert stream.waiting() == 1
+    assert stream.count_rows() == 1
 
 
 @pytest.mark.parametrize("killed_at", ["begins", "is there"])
@@ -176,7 +169,7 @@ def test_killed_writer_loses_and_duplicates_no_row(
     writer(stream, place, tmp_path).write_due()
 
     assert Counter(urls_in(read())) == Counter(names)
-    assert stream.waiting() == 0
+    assert stream.count_rows() == 0
 
 
 def test_rewritten_file_is_identical(redis_client, stream, place, tmp_path):
@@ -220,7 +213,9 @@ from pathlib import Path
 import orjson
 import redis
 
-from aragog.crawl.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, FolderFiles
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream
+from aragog.crawl.pipeline.crawl_log_files import FolderFiles
+from aragog.crawl.pipeline.crawl_log_writer import CrawlLogWriter
 
 url, folder, start_ms, span_ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 
@@ -286,8 +281,8 @@ def test_only_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, 
 
     hung.answers.set()
     first.join(60)
-    assert stream.waiting() == 0
-    assert lease.left_s(["writer"]) == [0.0]
+    assert stream.count_rows() == 0
+    assert lease.remaining_s(["writer"]) == [0.0]
 
 
 def test_rows_stay_while_the_storage_is_unreachable(redis_client, stream, tmp_path, s3_settings):
@@ -298,7 +293,7 @@ def test_rows_stay_while_the_storage_is_unreachable(redis_client, stream, tmp_pa
     with pytest.raises(ContentUnavailable):
         CrawlLogWriter(stream, files, SPAN_S).write_due()
 
-    assert stream.waiting() == 5
+    assert stream.count_rows() == 5
 
 
 def test_rows_are_accepted_by_a_redis_with_full_memory(own_redis):
@@ -311,7 +306,7 @@ def test_rows_are_accepted_by_a_redis_with_full_memory(own_redis):
 
         with pytest.raises(redis.exceptions.OutOfMemoryError):
             client.set("a", "b")
-        assert stream.waiting() == 1
+        assert stream.count_rows() == 1
 
 
 def test_file_name_depends_on_the_span_length():
@@ -330,7 +325,7 @@ def test_crawl_logs_each_fetch_with_its_facts(crawl_harness, redis_client, tmp_p
 
     rows = {
         row["url"]: row
-        for page_ in stream.pages(b"0", 1 << 50)
+        for page_ in stream.read_pages(b"0", 1 << 50)
         for row in (orjson.loads(data) for _, data in page_)
     }
     present, missing = rows["http://x.test/a"], rows["http://x.test/missing"]

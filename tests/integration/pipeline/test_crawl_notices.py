@@ -88,7 +88,7 @@ def test_notice_sent_before_a_kill_is_repeated_with_the_same_id(crawls, receiver
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     crawls.harness.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
     tell(crawls)
-    crawls.registry.note(crawls.registry.get("docs"), notified={})
+    crawls.registry.update_fields(crawls.registry.get("docs"), notified={})
 
     tell(crawls)
 

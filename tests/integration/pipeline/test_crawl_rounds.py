@@ -50,7 +50,7 @@ def rounds_of(crawls) -> CrawlRounds:
 
 def make_due(crawls, name):
     record = crawls.registry.get(name)
-    crawls.registry.note(record, next_round_ms=crawls.registry.read().now_ms)
+    crawls.registry.update_fields(record, next_round_ms=crawls.registry.read().now_ms)
 
 
 def test_scheduled_crawl_repeats_with_conditional_requests(crawls, site):
@@ -81,7 +81,7 @@ def test_round_killed_while_enqueuing_seeds_enqueues_all_of_them(crawls, site):
     crawls.harness.crawl(seeds, EnqueueOptions(crawl="docs"))
     site.statuses.clear()
     record = crawls.registry.get("docs")
-    crawls.registry.note(record, round=1, is_seeding=True)
+    crawls.registry.update_fields(record, round=1, is_seeding=True)
 
     rounds_of(crawls).run()
     rounds_of(crawls).run()

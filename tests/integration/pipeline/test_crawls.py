@@ -302,7 +302,7 @@ def test_second_delivery_counts_nothing(crawls):
 def test_crawl_ends_at_its_deadline(crawls):
     harness = crawls.harness
     crawls.start("docs", until_ms=int(time.time() + 3600) * 1000)
-    crawls.registry.note(crawls.registry.get("docs"), until_ms=1)
+    crawls.registry.update_fields(crawls.registry.get("docs"), until_ms=1)
     urls = [f"http://a.test/p{n}" for n in range(5)]
     harness.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.registry.read()

@@ -19,28 +19,28 @@ def client(redis_url):
 
 def test_urls_are_returned_once_to_the_run_that_they_were_enqueued_for(client):
     followed = FollowedUrls(client, prefix="t1:")
-    one, other = followed.begin(), followed.begin()
-    followed.note(one, ["http://a.test/1", "http://a.test/ü"], 2)
-    followed.note(other, ["http://b.test/"], 0)
+    one, other = followed.create_list(), followed.create_list()
+    followed.add_enqueued(one, ["http://a.test/1", "http://a.test/ü"], 2)
+    followed.add_enqueued(other, ["http://b.test/"], 0)
 
     assert followed.take(one) == [
         FollowedUrl("http://a.test/1", 2),
         FollowedUrl("http://a.test/ü", 2),
     ]
     assert followed.take(one) == []
-    followed.note(one, ["http://a.test/2"], 1)
+    followed.add_enqueued(one, ["http://a.test/2"], 1)
     assert followed.take(one) == [FollowedUrl("http://a.test/2", 1)]
     assert followed.take(other) == [FollowedUrl("http://b.test/")]
 
 
 def test_nothing_is_kept_for_calls_without_a_waiting_run(client):
     followed = FollowedUrls(client, prefix="t2:")
-    ended = followed.begin()
-    followed.end(ended)
+    ended = followed.create_list()
+    followed.delete_list(ended)
 
-    followed.note(ended, ["http://a.test/"], 1)
-    followed.note("order-4711", ["http://a.test/"], 1)
-    followed.note_in_flight("order-4711", ["http://a.test/"], 1)
+    followed.add_enqueued(ended, ["http://a.test/"], 1)
+    followed.add_enqueued("order-4711", ["http://a.test/"], 1)
+    followed.add_in_flight("order-4711", ["http://a.test/"], 1)
 
     assert client.keys("t2:*") == []
 
@@ -58,10 +58,10 @@ def test_urls_in_flight_are_found_in_one_call(client):
 
 def test_urls_already_in_flight_are_named_once_per_depth(client):
     followed = FollowedUrls(client, prefix="t4:")
-    run = followed.begin()
+    run = followed.create_list()
 
     for depth in (1, 1, 2):
-        followed.note_in_flight(run, ["http://a.test/"], depth)
+        followed.add_in_flight(run, ["http://a.test/"], depth)
 
     assert followed.take(run) == [
         FollowedUrl("http://a.test/", depth, was_in_flight=True) for depth in (1, 2)
@@ -70,7 +70,7 @@ def test_urls_already_in_flight_are_named_once_per_depth(client):
 
 def test_list_of_a_version_0_1_worker_can_be_read(client):
     followed = FollowedUrls(client, prefix="t5:")
-    run = followed.begin()
+    run = followed.create_list()
 
     client.rpushx(f"t5:followed:{run}", "http://a.test/")
 
@@ -88,4 +88,4 @@ def written_together(client, write):
 def test_killed_run_leaves_no_list_without_expiry(client):
     followed = FollowedUrls(client, prefix="t9:")
 
-    assert written_together(client, followed.begin) == ["MULTI", "RPUSH", "EXPIRE"]
+    assert written_together(client, followed.create_list) == ["MULTI", "RPUSH", "EXPIRE"]

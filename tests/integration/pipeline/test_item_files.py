@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import page_scope
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.file_analysis import file_analysis
+from aragog.crawl.stages.file_analysis import analyze_file
 from aragog.crawl.stages.listings import ListingPage, Listings
 from aragog.crawl.stages.reextract import walk
 from aragog.crawl.stages.revalidation import JobSelection
@@ -78,7 +78,7 @@ def job(url=LISTING, **more):
 def checks_of(*rules):
     """The checks for a single crawl with these scope rules."""
     crawl = SimpleNamespace(scope=Scope.from_rules(rules), nofollow=False)
-    return SimpleNamespace(crawl_of=lambda _: crawl)
+    return SimpleNamespace(get_crawl=lambda _: crawl)
 
 
 def sent(harness):
@@ -174,7 +174,7 @@ def test_files_obey_exclusions_of_the_scope_but_not_its_hosts():
 @pytest.mark.parametrize(("rule", "left_out"), [("type:text/html", False), ("-type:image/*", True)])
 def test_crawl_of_one_page_type_includes_the_files_of_its_items(rule, left_out):
     the_result = fetch_result(job(IMAGE, file=True), content_type="image/png", status=200)
-    analyses = {IMAGE: file_analysis(the_result, agent="aragog")}
+    analyses = {IMAGE: analyze_file(the_result, agent="aragog")}
 
     rules = page_scope.excluded_pages([the_result], analyses, checks_of(rule))
 

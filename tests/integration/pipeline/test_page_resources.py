@@ -7,7 +7,7 @@ import pytest
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.crawl.politeness.slots import SlotRequest
 from aragog.crawl.rendering.models import Resource, ResourceRequest
-from aragog.crawl.stages.page_resources import NO_RULES, TOO_LATE
+from aragog.crawl.stages.page_resources import NO_RULES_REASON, TOO_LATE_REASON
 from tests.support.origin import answer, redirect
 
 pytestmark = pytest.mark.redis
@@ -67,7 +67,7 @@ def test_rules_fetched_by_another_process_are_waited_for(crawl_harness):
     harness = crawl_harness({"*": answer(200)})
     harness.robots.refreshes.claim(["http://api.test"])
 
-    assert fetch(harness, within_s=0.6) == NO_RULES
+    assert fetch(harness, within_s=0.6) == NO_RULES_REASON
     assert harness.origin.seen == []
 
 
@@ -76,7 +76,7 @@ def test_stopped_domain_gets_no_request(crawl_harness, redis_url):
     harness = crawl_harness({"*": answer(200)})
     harness.know_rules("api.test")
 
-    assert fetch(harness) == TOO_LATE
+    assert fetch(harness) == TOO_LATE_REASON
     assert harness.origin.seen == []
 
 
@@ -85,5 +85,5 @@ def test_page_with_less_time_than_the_interval_does_not_skip_the_backlog(crawl_h
     harness.know_rules("api.test")
     harness.limiter.reserve([SlotRequest("api.test")] * 100)
 
-    assert fetch(harness, within_s=1.0) == TOO_LATE
+    assert fetch(harness, within_s=1.0) == TOO_LATE_REASON
     assert harness.origin.seen == []

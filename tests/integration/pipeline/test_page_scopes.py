@@ -90,7 +90,7 @@ def test_repeated_page_out_of_scope_counts_once(crawls):
 
 
 def test_caller_that_waits_for_a_page_out_of_scope_gets_the_rule():
-    answers = page_scope.results({"http://a.test/de": "language de"})
+    answers = page_scope.make_results({"http://a.test/de": "language de"})
 
     assert answers["http://a.test/de"]["outcome"] == "OutOfScope"
     assert answers["http://a.test/de"]["reason"] == "language de"

@@ -121,7 +121,7 @@ def test_bodies_replace_their_reservation(nodes):
 def test_fetching_waits_when_one_server_is_full(nodes):
     spool = spool_of(nodes, max_bytes=100_000)
     assert not spool.state().closed
-    while not any(state.used_bytes >= 50_000 for state in map(spool._state, nodes.clients)):
+    while not any(state.used_bytes >= 50_000 for state in map(spool._read_state, nodes.clients)):
         spool.offer_many([BODY])
 
     assert spool.state().closed

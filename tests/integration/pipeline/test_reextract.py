@@ -154,7 +154,7 @@ def test_freshness_of_a_large_store_uses_a_sample(pipeline_harness):
 def test_page_that_killed_two_processes_is_given_up(pipeline_harness):
     marks = pipeline_harness.run_marks
     for _ in range(2):
-        marks.begin(["reextract", A])
+        marks.start_run(["reextract", A])
 
     counts = reextract_batch(
         ReextractBatch((A,)), pipeline_harness.store, agent="aragog", marks=marks

@@ -11,7 +11,7 @@ import pytest
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.politeness.robots_rules import RobotsRules
-from aragog.crawl.stages.robots_outcomes import status_of
+from aragog.crawl.stages.robots_outcomes import get_status_to_cache
 from aragog.settings import FetchSettings
 from tests.support.origin import Origin, answer
 
@@ -64,7 +64,7 @@ USED = {
 def test_rules_are_used(name):
     outcome = outcome_of(USED[name])
 
-    assert status_of(outcome) == 200, outcome
+    assert get_status_to_cache(outcome) == 200, outcome
     assert not RobotsRules.parse(outcome.body).allows("testbot", "http://a.test/private")
 
 
@@ -80,10 +80,10 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_site_is_closed_if_rules_may_be_missing(name):
-    assert status_of(outcome_of(CLOSED[name])) is None
+    assert get_status_to_cache(outcome_of(CLOSED[name])) is None
 
 
 def test_headers_over_the_limit_close_the_site():
     data = answer(body=RULES, headers={"X-Padding": "x" * 5_000})
 
-    assert status_of(outcome_of(data, replace(SETTINGS, max_header_bytes=4_000))) is None
+    assert get_status_to_cache(outcome_of(data, replace(SETTINGS, max_header_bytes=4_000))) is None

@@ -72,7 +72,7 @@ def test_url_linked_again_after_completion_counts_once(run, shared, settings):
     tracker.add(A)
     tracker.update(requests)
     for _ in range(3):
-        followed.note(tracker.request_id, [A], 0)
+        followed.add_enqueued(tracker.request_id, [A], 0)
         tracker.update(requests)
 
     assert (tracker.total, tracker.in_flight) == (1, 0)

@@ -15,8 +15,8 @@ def walks(redis_client):
 
 
 def test_noted_files_are_seen(walks):
-    walks.note_read(WALK, [A], 10)
-    walks.note_enqueued(WALK, [B])
+    walks.record_read(WALK, [A], 10)
+    walks.record_enqueued(WALK, [B])
 
     assert walks.unseen_files(WALK, [A, B, C, C]) == [C]
     assert walks.unseen_files(WALK, []) == []
@@ -24,22 +24,22 @@ def test_noted_files_are_seen(walks):
 
 
 def test_file_read_twice_counts_once(walks):
-    assert walks.note_read(WALK, [A, A + "?x=1"], 10) == WalkSize(2, 0)
-    assert walks.note_read(WALK, [B], 5) == WalkSize(3, 10)
-    assert walks.note_read(WALK, [B], 5) == WalkSize(3, 10)
-    assert walks.note_read(WALK, [C], 1) == WalkSize(4, 15)
+    assert walks.record_read(WALK, [A, A + "?x=1"], 10) == WalkSize(2, 0)
+    assert walks.record_read(WALK, [B], 5) == WalkSize(3, 10)
+    assert walks.record_read(WALK, [B], 5) == WalkSize(3, 10)
+    assert walks.record_read(WALK, [C], 1) == WalkSize(4, 15)
 
 
 def test_restarted_walk_forgets_its_files(walks):
-    walks.note_enqueued(WALK, [A])
+    walks.record_enqueued(WALK, [A])
 
-    walks.begin("r1", ["https://www.shop.test/b.xml", "https://other.test/"])
+    walks.forget_earlier("r1", ["https://www.shop.test/b.xml", "https://other.test/"])
 
     assert walks.unseen_files(WALK, [A]) == [A]
 
 
 def test_walk_expires_after_its_last_file(walks, redis_client):
-    walks.note_enqueued(WALK, [A])
+    walks.record_enqueued(WALK, [A])
     assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S
-    walks.note_read(WALK, [A], 1)
+    walks.record_read(WALK, [A], 1)
     assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S

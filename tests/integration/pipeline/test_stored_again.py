@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.stored_again import StoredAgain
+from aragog.crawl.stages.stored_page_rewriter import StoredPageRewriter
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -20,7 +20,7 @@ def harness(crawl_harness):
 
 
 def again(harness, *urls):
-    return StoredAgain(harness.pipeline.canonicalize, harness.pipeline.store).run(urls)
+    return StoredPageRewriter(harness.pipeline.canonicalize, harness.pipeline.store).run(urls)
 
 
 def test_fields_links_and_facts_are_rewritten_from_the_current_extraction(harness):

@@ -8,8 +8,9 @@ from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS, ReleaseThread
-from aragog.crawl.stages.waiting_line import InLine, WaitingLine, parse_line_job
+from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS
+from aragog.crawl.stages.release_thread import ReleaseThread
+from aragog.crawl.stages.waiting_line import WaitingJob, WaitingLine, parse_line_job
 from aragog.errors import BrokerUnavailable
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
@@ -24,7 +25,7 @@ def harness(crawl_harness):
 
 def wait_in_line(harness, jobs, key="busy.test", wait_ms=0):
     line = WaitingLine(harness.pipeline.release.lines, INLINE_MS)
-    line.park([InLine(job, key, None, wait_ms) for job in jobs])
+    line.park([WaitingJob(job, key, None, wait_ms) for job in jobs])
 
 
 def jobs_of(numbers, **facts):
@@ -94,7 +95,7 @@ def test_later_request_does_not_skip_the_line(harness):
     wait_in_line(harness, jobs_of(range(100)))
     released(harness)
 
-    (reply,) = harness.limiter.reserve([SlotRequest("busy.test", within_ms=INLINE_MS)])
+    (reply,) = harness.limiter.reserve([SlotRequest("busy.test", max_wait_ms=INLINE_MS)])
 
     assert isinstance(reply, RateExceeded)
 
@@ -166,7 +167,7 @@ def test_entry_contains_the_job_without_its_slot():
     job = UrlJob(url="http://a.test/", depth=2, priority=1)
     kept = Kept()
 
-    WaitingLine(kept, INLINE_MS).park([InLine(job, "a.test", 3.0, 9_000, to_front=True)])
+    WaitingLine(kept, INLINE_MS).park([WaitingJob(job, "a.test", 3.0, 9_000, to_front=True)])
 
     (entry,) = kept.entries
     assert (entry.key, entry.priority, entry.crawl_delay_s, entry.to_front) == (

@@ -7,7 +7,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.politeness.open_hosts import OpenHosts
-from aragog.crawl.stages.waiting_line import InLine, WaitingLine
+from aragog.crawl.stages.waiting_line import WaitingJob, WaitingLine
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
 
@@ -25,7 +25,7 @@ def registry(redis_client):
 def wait_in_line(harness, crawl, count, domain="busy.test", **facts):
     line = WaitingLine(harness.pipeline.release.lines, 1000)
     jobs = [UrlJob(url=f"http://{domain}/{crawl}/{n}", crawl=crawl, **facts) for n in range(count)]
-    line.park([InLine(job, domain, None, 0) for job in jobs])
+    line.park([WaitingJob(job, domain, None, 0) for job in jobs])
 
 
 def released(harness):

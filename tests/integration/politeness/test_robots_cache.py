@@ -248,8 +248,8 @@ def test_only_one_process_may_refresh_an_origin_at_a_time(new_cache, clock):
 def test_claim_of_a_killed_worker_expires(cache):
     cache.refreshes.claim([ORIGIN])
 
-    (left_s,) = cache.refreshes.claims.left_s([ORIGIN])
-    assert 0 < left_s <= 60
+    (remaining_s,) = cache.refreshes.claims.remaining_s([ORIGIN])
+    assert 0 < remaining_s <= 60
 
 
 def test_claim_can_be_released(cache):

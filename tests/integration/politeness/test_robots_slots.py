@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from aragog.crawl.fetcher.gate import Go, Later
-from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob, into_batches
+from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob, split_into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.slots import SlotRequest
 from aragog.crawl.stages.polite_gate import RobotsGate
-from aragog.crawl.stages.robots import SLOT_WITHIN_MS
+from aragog.crawl.stages.robots import MAX_SLOT_WAIT_MS
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis
@@ -22,7 +22,7 @@ RULES = answer(200, b"User-agent: *\nDisallow: /private\n", content_type="text/p
 def sends(urls: list[str]) -> list[OutgoingMessage]:
     return [
         OutgoingMessage(Destination.FETCH, batch)
-        for batch in into_batches([UrlJob(url=u) for u in urls], 25)
+        for batch in split_into_batches([UrlJob(url=u) for u in urls], 25)
     ]
 
 
@@ -92,7 +92,7 @@ def test_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_harness):
     (later,) = harness.step(OutgoingMessage(Destination.ROBOTS, refresh))
 
     # It reserves its slot a few seconds in advance, ahead of the URLs in line.
-    assert later.delay_ms > 9000 - SLOT_WITHIN_MS
+    assert later.delay_ms > 9000 - MAX_SLOT_WAIT_MS
     assert later.message.claimed
     assert [request.path for request in harness.origin.seen] == ["/"]
 
@@ -142,7 +142,7 @@ def test_redirects_of_a_robots_txt_share_one_waiting_time(crawl_harness):
     url = "http://busy.test/robots.txt"
     slot = harness.limiter.reserve([SlotRequest("site.test")])[0]
 
-    with RobotsGate(harness.limiter, slot, 30.0, forbidden=lambda _: {}) as gate:
+    with RobotsGate(harness.limiter, slot, 30.0, find_forbidden=lambda _: {}) as gate:
         admissions = []
         for _ in range(2):
             harness.limiter.reserve([SlotRequest("busy.test")] * 7)  # 7 s, then 15 s from now

@@ -36,11 +36,11 @@ def test_rewrite_requested_during_another_is_done_later(client):
     assert client.exists("aragog:file_rewrite")
     client.config_set("rdb-key-save-delay", 0)
     wait_until(lambda: not busy(client))
-    rewrite.begin_requested()
+    rewrite.start_requested()
     assert not client.exists("aragog:file_rewrite")
 
 
 def test_nothing_is_rewritten_without_a_request(client):
-    FileRewrite(client, prefix="aragog:").begin_requested()
+    FileRewrite(client, prefix="aragog:").start_requested()
 
     assert not busy(client)

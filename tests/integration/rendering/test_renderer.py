@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from aragog.crawl.rendering.browser import FOLDER_PREFIX
-from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, Resource
+from aragog.crawl.rendering.models import NotRendered, PlainPage, RenderedPage, Resource
 from aragog.crawl.rendering.renderer import Renderer
 from aragog.errors import BrowserUnavailable, LimiterUnavailable
 from aragog.settings import RenderingSettings
@@ -86,7 +86,7 @@ def test_browser_starts_with_the_first_page_and_is_replaced_after_its_last(rende
 
     drivers = []
     for _ in range(3):
-        assert isinstance(rendering.render(GOOD, nothing), Rendered)
+        assert isinstance(rendering.render(GOOD, nothing), RenderedPage)
         drivers.append(browsers()[:1])
 
     # The second page was its browser's last.
@@ -106,7 +106,7 @@ def test_browser_starts_although_tmpdir_is_too_long_for_a_socket(
     monkeypatch.setattr(tempfile, "tempdir", None)
     rendering = renderer(browser=command or chromium_or_skip(), pages_per_browser=1)
 
-    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+    assert isinstance(rendering.render(GOOD, nothing), RenderedPage)
 
 
 def test_browser_leaves_no_folder_behind(renderer, monkeypatch, tmp_path):
@@ -128,7 +128,7 @@ def test_browser_that_died_between_pages_is_replaced(renderer, part):
 
     results = [rendering.render(GOOD, nothing) for _ in range(2)]
 
-    assert [type(result) for result in results] == [Rendered, Rendered]
+    assert [type(result) for result in results] == [RenderedPage, RenderedPage]
     wait_until(lambda: not set(browsers()) & set(died))
 
 
@@ -143,13 +143,13 @@ def test_hung_browser_part_is_killed(renderer, part):
     assert isinstance(rendering.render(GOOD, nothing), NotRendered)
 
     wait_until(lambda: not set(browsers()) & set(hanging))
-    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+    assert isinstance(rendering.render(GOOD, nothing), RenderedPage)
 
 
 def test_each_thread_has_its_own_browser_and_a_crash_affects_no_other(renderer):
     rendering = renderer(deadline_s=60.0)
     both_open = threading.Barrier(2)
-    results: dict[str, Rendered | NotRendered] = {}
+    results: dict[str, RenderedPage | NotRendered] = {}
 
     def render(name: str, page: PlainPage) -> None:
         def data(_request) -> Resource:
@@ -167,7 +167,7 @@ def test_each_thread_has_its_own_browser_and_a_crash_affects_no_other(renderer):
     for thread in threads:
         thread.join()
 
-    assert isinstance(results["good"], Rendered)
+    assert isinstance(results["good"], RenderedPage)
     assert results["hoards"] == NotRendered(
         "the page crashed, for example because it ran out of memory"
     )
@@ -181,7 +181,7 @@ def test_internal_failure_is_raised_and_the_next_page_is_rendered(renderer):
 
     with pytest.raises(LimiterUnavailable):
         rendering.render(ASKS, fails)
-    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+    assert isinstance(rendering.render(GOOD, nothing), RenderedPage)
 
 
 def test_internal_failure_is_raised_although_the_page_then_loops(renderer):
@@ -203,7 +203,7 @@ def test_internal_failure_is_raised_although_the_page_then_loops(renderer):
 def test_driver_that_keeps_page_logs_has_a_memory_limit(renderer):
     rendering = renderer(max_memory_bytes=1024**3)
 
-    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+    assert isinstance(rendering.render(GOOD, nothing), RenderedPage)
     (driver,) = processes(DRIVER)
     allowed, _ = resource.prlimit(driver, resource.RLIMIT_DATA)
     assert 1024**3 < allowed < 2 * 1024**3
@@ -213,7 +213,7 @@ def test_request_that_fails_by_a_bug_does_not_stop_its_page(renderer, caplog):
     def fails(_request):
         raise KeyError("defect")
 
-    assert isinstance(renderer().render(ASKS, fails), Rendered)
+    assert isinstance(renderer().render(ASKS, fails), RenderedPage)
     assert "a request of a page failed within aragog: https://shop.test/data" in caplog.text
 
 
@@ -248,7 +248,7 @@ def test_documented_script_cuts_off_the_network_in_the_kernel(renderer, tmp_path
     if not shutil.which("unshare") or subprocess.run(probe, check=False).returncode:
         skip_without(NAMESPACES)
 
-    assert isinstance(renderer(browser=str(script)).render(GOOD, nothing), Rendered)
+    assert isinstance(renderer(browser=str(script)).render(GOOD, nothing), RenderedPage)
     ours = Path("/proc/self/ns/net").readlink()
     theirs = {Path(f"/proc/{pid}/ns/net").readlink() for pid in processes(CHROMIUM)}
     assert ours not in theirs

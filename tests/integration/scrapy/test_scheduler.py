@@ -68,7 +68,7 @@ async def opened(arguments=None, **settings):
     crawler = Crawler(**settings)
     remember_arguments(crawler, arguments or {})
     fetch = SimpleNamespace(
-        slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
+        find_slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
         access=SimpleNamespace(limiter=SimpleNamespace(key_for=lambda url: "a.test")),
     )
     spider_crawl(crawler).fetches = SimpleNamespace(fetch=fetch, close=lambda: None)

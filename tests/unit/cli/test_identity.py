@@ -41,8 +41,8 @@ def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run,
     rotated = run("rotate", "--overlap", "3d", **environ).output
     first, second = read_keys(path)
     assert f"{second.thumbprint} signs in 3 d" in rotated
-    assert second.from_s - time.time() == pytest.approx(3 * DAY_S, abs=60)
-    assert first.until_s == second.from_s + 3 * DAY_S
+    assert second.start_s - time.time() == pytest.approx(3 * DAY_S, abs=60)
+    assert first.end_s == second.start_s + 3 * DAY_S
 
     shown = run("show", "--json", **environ).output
     assert [(row["kid"], row["state"]) for row in json.loads(shown)] == [
@@ -54,9 +54,9 @@ def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run,
     dropped = run("rotate", "--now", **environ).output
     (third,) = read_keys(path)
     assert f"{third.thumbprint} signs from now on" in dropped
-    assert third.from_s <= time.time()
+    assert third.start_s <= time.time()
     for key in (first, second, third):
-        private = encode_base64url(key.private.private_bytes_raw())
+        private = encode_base64url(key.private_key.private_bytes_raw())
         assert private in path.read_text() or key is not third
         assert private not in made + rotated + shown + table + dropped
 
@@ -91,7 +91,7 @@ def test_site_files_are_written_with_their_headers(run, tmp_path):
     }
     published = json.loads((site / ".well-known/http-message-signatures-directory").read_bytes())
     assert [key["kid"] for key in published["keys"]] == [read_keys(path)[0].thumbprint]
-    private = encode_base64url(read_keys(path)[0].private.private_bytes_raw())
+    private = encode_base64url(read_keys(path)[0].private_key.private_bytes_raw())
     assert not any(private in each.read_text() for each in site.rglob("*") if each.is_file())
     configuration = (site / "nginx.conf").read_text()
     assert "location = /.well-known/http-message-signatures-directory {" in configuration

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from aragog.cli.run_progress import Bar, Snapshot, watch
 from aragog.cli.run_tracker import FinalState
-from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
+from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, find_cause
 
 
 def rendered(snapshot):
@@ -38,9 +38,9 @@ def test_waiting_urls_are_shown_by_cause():
 
 
 def test_url_waits_for_a_slot_a_retry_or_a_worker():
-    assert cause({"url": "http://a/", "slot_at_ms": 5, "attempt": 1}) == SLOT
-    assert cause({"url": "http://a/", "attempt": 1}) == RETRY
-    assert cause({"url": "http://a/"}) == TURN
+    assert find_cause({"url": "http://a/", "slot_at_ms": 5, "attempt": 1}) == SLOT
+    assert find_cause({"url": "http://a/", "attempt": 1}) == RETRY
+    assert find_cause({"url": "http://a/"}) == TURN
 
 
 class Tracker:

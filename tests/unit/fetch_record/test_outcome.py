@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from aragog.api.server.http.openapi.document import DOCUMENT
-from aragog.crawl.fetcher.attempt import TEMPORARY
+from aragog.crawl.fetcher.attempt import TEMPORARY_ERRORS
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.fetch_record.outcome import (
     RECORD_FIELDS,
@@ -88,6 +88,6 @@ def test_api_shows_only_documented_fields():
 
 @pytest.mark.parametrize("status", range(400, 500))
 def test_known_url_is_gone_by_the_same_statuses_as_in_a_fetch(status):
-    existing = {*TEMPORARY, *WITHHELD, 429}
+    existing = {*TEMPORARY_ERRORS, *WITHHELD, 429}
 
     assert is_gone(KnownPage(status=status)) is (status not in existing)

@@ -90,7 +90,7 @@ def test_n_wins_for_a_use_stated_twice(values):
     robots = RobotsRules.parse(f"User-agent: *\nContent-Usage: {usage}\n".encode())
 
     assert refused(content_usage(usage, "here"), [AI_TRAIN])
-    assert robots.refused_use("aragog", [AI_TRAIN], DRAFTS, "https://a.test/")
+    assert robots.use_refusal("aragog", [AI_TRAIN], DRAFTS, "https://a.test/")
     for headers in (lines, signals, reservations, joined):
         assert refused(header_statements(headers, DRAFTS), [AI_TRAIN])
     assert refused(meta_statements(reservations), [AI_TRAIN])

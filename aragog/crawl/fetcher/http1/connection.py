@@ -22,7 +22,7 @@ from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import RouteFailed, RouteRefusesTarget, TransportError
 from aragog.crawl.fetcher.http1.protocol import Http1
 from aragog.crawl.fetcher.http1.proxies import bind_to, open_tunnel
-from aragog.crawl.fetcher.http1.tls import EndedTls, wrap_tls
+from aragog.crawl.fetcher.http1.tls import ClosedTls, wrap_tls
 from aragog.crawl.fetcher.protocols import HttpProtocol
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.green_threads import wait_readable, wait_writable
@@ -37,7 +37,7 @@ MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
 
-# Position of tcpi_last_data_recv in Linux's struct tcp_info: ms since data was last received.
+# The field tcpi_last_data_recv of Linux's struct tcp_info: ms since data was last received.
 _LAST_DATA_RECV = struct.Struct("=I")
 _LAST_DATA_RECV_OFFSET = 52
 _TCP_INFO_BYTES = 56
@@ -50,7 +50,7 @@ class Peer:
     scheme: str
     host: str
     port: int
-    way: str = "direct"
+    route_key: str = "direct"
     """See `aragog.crawl.egress.egress.SelectedRoute.key`."""
     http2: bool = False
     """True if HTTP/2 is offered. The server may still choose HTTP/1.1."""
@@ -80,7 +80,7 @@ class HttpConnection:
         self.alpn = tls_socket.selected_alpn_protocol() if tls_socket else None
         self.request_count = 0
         self.on_close: Callable[[HttpConnection], None] | None = None
-        self.keep_tls: Callable[[EndedTls], None] | None = None
+        self.keep_tls: Callable[[ClosedTls], None] | None = None
         self.idle_since_s = 0.0
         self.protocol: HttpProtocol = Http1(self.receive)
         self._poll = select.poll()
@@ -91,7 +91,7 @@ class HttpConnection:
 
     def send(self, request: bytes) -> None:
         """
-        Returns when the kernel has accepted the whole request.
+        Send a request. Returns when the kernel has accepted all of it.
 
         Raises:
             TransportError: the connection is closed, or sending took too long.
@@ -123,9 +123,11 @@ class HttpConnection:
                 return True
         return True
 
-    def unread_s(self) -> float:
+    def kernel_wait_s(self) -> float:
         """
-        Return how many seconds the last read data had waited in the kernel; 0.0 if unknown.
+        Return how many seconds the last data waited in the kernel before it was read.
+
+        Returns 0.0 if unknown.
 
         Takes 1 µs. The kernel's resolution is 1 to 10 ms.
         """
@@ -217,7 +219,7 @@ def connect(
         tls: None for plain HTTP.
         tunnel: the proxy and the target behind it; None without a proxy.
         source: local addresses by IP version. If empty, the kernel chooses.
-        session: returns the TLS session to resume with an address, or None.
+        session: returns the TLS session to resume with a given address, or None.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.

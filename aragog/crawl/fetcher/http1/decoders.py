@@ -18,7 +18,7 @@ import brotli
 import zstandard
 
 from aragog.crawl.fetcher.faults import UnsupportedContent
-from aragog.crawl.fetcher.http1.head import check_count
+from aragog.crawl.fetcher.http1.head import check_coding_count
 from aragog.crawl.fetcher.http1.mislabeled_text import MislabeledTextDecoder
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -29,11 +29,11 @@ ZSTD_WINDOW_BYTES = 8 << 20
 
 # Four bytes of zstd can decode to 128 KiB, and the binding cannot limit output, so chunks must be
 # small.
-ZSTD_PIECE_BYTES = 512
+ZSTD_CHUNK_BYTES = 512
 
 # Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs
 # only 20 bytes.
-MAX_PARTS = 1000
+MAX_STREAM_PARTS = 1000
 
 
 class Decoder(Protocol):
@@ -61,14 +61,14 @@ class _Coding(ABC):
     overflowed = False
 
     def truncation_error(self) -> str | None:
-        return None if self._complete() else f"{self.name} stream ended early"
+        return None if self._is_complete() else f"{self.name} stream ended early"
 
     @abstractmethod
     def feed(self, data: bytes, free_bytes: int) -> bytes:
         """See `Decoder.feed`."""
 
     @abstractmethod
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         """Return True if the stream may end here. An empty stream may."""
 
 
@@ -80,32 +80,32 @@ class _Gzip(_Coding):
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(wbits=31)
         self._carry = b""
-        self._members = 1
+        self._member_count = 1
         self._has_output = False
         """True once the current member has produced output."""
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         data, self._carry = self._carry + data, b""
         while data:
-            if self._inflate.eof and not self._next_member(data):
+            if self._inflate.eof and not self._start_next_member(data):
                 break
             try:
                 piece = self._inflate.decompress(data, free_bytes + 1)
             except zlib.error as error:
-                if self._members > 1 and not self._has_output:
+                if self._member_count > 1 and not self._has_output:
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
-            self._has_output = self._has_output or bool(piece) or self._members == 1
-            out.append(piece[:free_bytes])
+            self._has_output = self._has_output or bool(piece) or self._member_count == 1
+            pieces.append(piece[:free_bytes])
             if len(piece) > free_bytes:
                 self.overflowed = True
                 break
             free_bytes -= len(piece)
             data = self._inflate.unused_data
-        return out[0] if len(out) == 1 else b"".join(out)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _next_member(self, data: bytes) -> bool:
+    def _start_next_member(self, data: bytes) -> bool:
         """
         Start the next member if `data` begins one.
 
@@ -117,13 +117,13 @@ class _Gzip(_Coding):
             return False
         if not data.startswith(GZIP_MAGIC):
             return False
-        self._members += 1
-        if self._members > MAX_PARTS:
-            raise UnsupportedContent(f"more than {MAX_PARTS} gzip members")
+        self._member_count += 1
+        if self._member_count > MAX_STREAM_PARTS:
+            raise UnsupportedContent(f"more than {MAX_STREAM_PARTS} gzip members")
         self._inflate, self._has_output = zlib.decompressobj(wbits=31), False
         return True
 
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         return self._inflate.eof or not self._has_output or _lacks_only_trailer(self._inflate)
 
 
@@ -131,17 +131,17 @@ def _lacks_only_trailer(inflate: zlib._Decompress) -> bool:
     """
     Return True if only the checksum is missing.
 
-    Tries zeros and 0xff bytes. If only the checksum is missing, zlib takes both for the checksum.
-    In any other state it takes them for compressed data, and one of them may happen to end a block,
-    but never both.
+    Tries to continue with zeros and with 0xff bytes. If only the checksum is missing, zlib takes
+    both for the checksum. In any other state, zlib takes them for compressed data. One of them may
+    happen to end a block, but never both.
     """
     return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
-def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """Return True if zlib reaches a checksum, correct or not, with the input `rest`."""
+def _reaches_checksum(inflate: zlib._Decompress, data: bytes) -> bool:
+    """Return True if zlib reaches a checksum, correct or not, with the input `data`."""
     try:
-        inflate.decompress(rest)
+        inflate.decompress(data)
     except zlib.error as error:
         return "incorrect data check" in str(error) or "incorrect length check" in str(error)
     return inflate.eof
@@ -155,15 +155,15 @@ class _Deflate(_Coding):
     def __init__(self) -> None:
         self._inflate: zlib._Decompress | None = None
         self._has_zlib_header = False
-        self._first = b""
+        self._first_bytes = b""
         self._has_output = False
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
         if self._inflate is None:
-            self._first += data
-            if len(self._first) < 2:
+            self._first_bytes += data
+            if len(self._first_bytes) < 2:
                 return b""
-            data = self._first
+            data = self._first_bytes
             self._has_zlib_header = (
                 data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
             )
@@ -173,7 +173,7 @@ class _Deflate(_Coding):
         try:
             piece = self._inflate.decompress(data, free_bytes + 1)
         except zlib.error as error:
-            if self._has_output or self._first != data:
+            if self._has_output or self._first_bytes != data:
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             piece = self._decode_raw(data, free_bytes)
         self._has_output = self._has_output or bool(piece)
@@ -189,9 +189,9 @@ class _Deflate(_Coding):
         except zlib.error as error:
             raise UnsupportedContent(f"{self.name}: {error}") from error
 
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         if self._inflate is None:
-            return not self._first
+            return not self._first_bytes
         return self._inflate.eof or (self._has_zlib_header and _lacks_only_trailer(self._inflate))
 
 
@@ -218,17 +218,17 @@ class _Brotli(_Coding):
         return piece
 
     def _process(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         size = 0
         while True:
             piece = self._decompress.process(data, output_buffer_limit=free_bytes + 1 - size)
-            out.append(piece)
+            pieces.append(piece)
             size += len(piece)
             if size > free_bytes:
                 self.overflowed = True
-                return b"".join(out)[:free_bytes]
+                return b"".join(pieces)[:free_bytes]
             if self._decompress.can_accept_more_data() or self._decompress.is_finished():
-                return out[0] if len(out) == 1 else b"".join(out)
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             data = b""
 
     def _decode_to_end(self, data: bytes, free_bytes: int, first_error: brotli.error) -> bytes:
@@ -236,18 +236,18 @@ class _Brotli(_Coding):
         self._decompress = brotli.Decompressor()
         for previous_input in self._inputs:
             self._decompress.process(previous_input)
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         try:
-            for at in range(len(data)):
-                out.append(self._process(data[at : at + 1], free_bytes))
-                free_bytes -= len(out[-1])
+            for position in range(len(data)):
+                pieces.append(self._process(data[position : position + 1], free_bytes))
+                free_bytes -= len(pieces[-1])
                 if self.overflowed or self._decompress.is_finished():
-                    return b"".join(out)
+                    return b"".join(pieces)
         except brotli.error as error:
             raise UnsupportedContent(f"{self.name}: {error}") from error
         raise UnsupportedContent(f"{self.name}: {first_error}") from first_error
 
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         return self._decompress.is_finished() or not self._inputs
 
 
@@ -260,37 +260,37 @@ class _Zstd(_Coding):
         self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         self._frame = self._context.decompressobj(write_size=65_536)
         self._carry = b""
-        self._frames = 1
+        self._frame_count = 1
         self._has_output = False
         """True once the current frame has produced output."""
         self._has_started = self._has_ended = False
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
-        out: list[bytes] = []
+        pieces: list[bytes] = []
         data, self._carry = self._carry + data, b""
-        at = 0
-        while at < len(data) and not self._has_ended:
-            if self._frame.eof and not self._next_frame(data[at : at + 4]):
+        position = 0
+        while position < len(data) and not self._has_ended:
+            if self._frame.eof and not self._start_next_frame(data[position : position + 4]):
                 break
-            chunk = data[at : at + ZSTD_PIECE_BYTES]
+            chunk = data[position : position + ZSTD_CHUNK_BYTES]
             try:
                 piece = self._frame.decompress(chunk)
             except zstandard.ZstdError as error:
-                if self._frames > 1 and not self._has_output:
+                if self._frame_count > 1 and not self._has_output:
                     self._has_ended = True
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             self._has_started = True
             self._has_output = self._has_output or bool(piece)
-            at += len(chunk) - len(self._frame.unused_data)
-            out.append(piece[:free_bytes])
+            position += len(chunk) - len(self._frame.unused_data)
+            pieces.append(piece[:free_bytes])
             if len(piece) > free_bytes:
                 self.overflowed = True
                 break
             free_bytes -= len(piece)
-        return b"".join(out)
+        return b"".join(pieces)
 
-    def _next_frame(self, start: bytes) -> bool:
+    def _start_next_frame(self, start: bytes) -> bool:
         """
         Start the next frame if `start` begins one.
 
@@ -302,22 +302,22 @@ class _Zstd(_Coding):
         if len(start) < 4:
             self._carry = start
             return False
-        self._frames += 1
-        if self._frames > MAX_PARTS:
-            raise UnsupportedContent(f"more than {MAX_PARTS} zstd frames")
+        self._frame_count += 1
+        if self._frame_count > MAX_STREAM_PARTS:
+            raise UnsupportedContent(f"more than {MAX_STREAM_PARTS} zstd frames")
         self._frame = self._context.decompressobj(write_size=65_536)
         self._has_output = False
         return True
 
-    def _complete(self) -> bool:
-        finished = self._has_ended or self._frame.eof or not self._has_started
-        return finished or (self._frames > 1 and not self._has_output)
+    def _is_complete(self) -> bool:
+        is_finished = self._has_ended or self._frame.eof or not self._has_started
+        return is_finished or (self._frame_count > 1 and not self._has_output)
 
 
 def _starts_zstd_frame(start: bytes) -> bool:
     """Return True if these (up to four) bytes begin a frame or a skippable frame."""
-    skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
-    return ZSTD_MAGIC.startswith(start) or skippable
+    is_skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
+    return ZSTD_MAGIC.startswith(start) or is_skippable
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {
@@ -325,7 +325,7 @@ _DECODERS: dict[str, Callable[[], Decoder]] = {
     "x-gzip": lambda: MislabeledTextDecoder(_Gzip()),
     "deflate": lambda: MislabeledTextDecoder(_Deflate()),
     "x-deflate": lambda: MislabeledTextDecoder(_Deflate()),
-    "br": lambda: MislabeledTextDecoder(_Brotli(), empty=b";"),
+    "br": lambda: MislabeledTextDecoder(_Brotli(), empty_body=b";"),
     "zstd": lambda: MislabeledTextDecoder(_Zstd()),
 }
 
@@ -337,15 +337,15 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     Return the decoders, in the order to apply them.
 
     Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
-    `text/html`), and browsers pass such bodies through. So do bodies in a real coding that was not
-    requested (`compress`); the reader decides what to do with them.
+    `text/html`), and browsers pass such bodies through. Real codings that were not requested
+    (`compress`) get none either. The caller decides what to do with such a body.
 
     Raises:
         TransportError: more than five codings.
     """
     names = [name.partition(";")[0].rstrip() for name in (*content_codings, *transfer_codings)]
     names = [name for name in names if name in _DECODERS]
-    check_count(names, "content")
+    check_coding_count(names, "content")
     return [_DECODERS[name]() for name in reversed(names)]
 
 

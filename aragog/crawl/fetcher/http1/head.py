@@ -27,14 +27,14 @@ _NO_NUL_HEADERS = frozenset({
 })  # fmt: skip
 
 # The optional whitespace of RFC 9110 section 5.6.3.
-_BLANK = " \t"
+_WHITESPACE = " \t"
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
     """A response's status line and headers."""
 
-    minor: int
+    minor_version: int
     """0 for HTTP/1.0, 1 for HTTP/1.1."""
     status: int
     reason: str
@@ -49,7 +49,7 @@ class ResponseHead:
 
     def tokens(self, name: str) -> list[str]:
         """Return the comma-separated parts of all headers `name`, trimmed, in lower case."""
-        members = (m.strip(_BLANK) for v in self.values(name) for m in v.lower().split(","))
+        members = (m.strip(_WHITESPACE) for v in self.values(name) for m in v.lower().split(","))
         return [m for m in members if m]
 
 
@@ -64,7 +64,7 @@ def parse_head(block: bytes) -> ResponseHead:
     if "\r" in text:
         raise TransportError(UnreachableKind.PROTOCOL, "a carriage return inside a header line")
     lines = text.split("\n")
-    status_line = STATUS_LINE.match(lines[0].rstrip(_BLANK))
+    status_line = STATUS_LINE.match(lines[0].rstrip(_WHITESPACE))
     if status_line is None:
         raise TransportError(
             UnreachableKind.PROTOCOL, f"not an HTTP/1 status line: {lines[0][:60]!r}"
@@ -75,25 +75,25 @@ def parse_head(block: bytes) -> ResponseHead:
     fields: dict[str, list[str]] = {}
     for name, value in headers:
         fields.setdefault(name.lower(), []).append(value)
-    minor, status, reason = status_line.groups()
-    return ResponseHead(int(minor), int(status), reason or "", headers, fields)
+    minor_version, status, reason = status_line.groups()
+    return ResponseHead(int(minor_version), int(status), reason or "", headers, fields)
 
 
 def _parse_headers(lines: list[str]) -> Headers:
     headers: list[tuple[str, str]] = []
     for line in lines[1:]:
-        if line[:1] in _BLANK and headers:
+        if line[:1] in _WHITESPACE and headers:
             if line:
                 name, value = headers[-1]
-                headers[-1] = name, f"{value} {line.strip(_BLANK)}".strip(_BLANK)
+                headers[-1] = name, f"{value} {line.strip(_WHITESPACE)}".strip(_WHITESPACE)
             continue
         name, colon, value = line.partition(":")
         if not colon:
             raise TransportError(
                 UnreachableKind.PROTOCOL, f"a header line without a colon: {line[:60]!r}"
             )
-        if name := name.strip(_BLANK):
-            headers.append((name, value.strip(_BLANK)))
+        if name := name.strip(_WHITESPACE):
+            headers.append((name, value.strip(_WHITESPACE)))
     return tuple(headers)
 
 
@@ -103,7 +103,7 @@ def _replace_nuls(status_line: str, headers: Headers) -> Headers:
     names = [name for name, _ in headers]
     if any("\0" in text for text in (status_line, *names, *critical_values)):
         raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
-    return tuple((name, value.replace("\0", " ").strip(_BLANK)) for name, value in headers)
+    return tuple((name, value.replace("\0", " ").strip(_WHITESPACE)) for name, value in headers)
 
 
 def _decode_head(block: bytes) -> str:
@@ -130,7 +130,8 @@ MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger Content-Length is ignored: the body ends with the connection or at a size limit.
+# Stands for a missing Content-Length. Lengths this large are ignored too: the body then ends with
+# the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
@@ -159,16 +160,16 @@ class Framing:
     """True if the connection may be reused."""
 
 
-def check_count(names: Sequence[str], kind: str) -> None:
+def check_coding_count(names: Sequence[str], coding_type: str) -> None:
     """Raise TransportError if there are more than `MAX_CODINGS` codings."""
     if len(names) > MAX_CODINGS:
         raise TransportError(
             UnreachableKind.PROTOCOL,
-            f"{len(names)} nested {kind} codings; {MAX_CODINGS} are supported",
+            f"{len(names)} nested {coding_type} codings; {MAX_CODINGS} are supported",
         )
 
 
-def framing_of(head: ResponseHead) -> Framing:
+def get_framing(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
 
@@ -184,7 +185,7 @@ def framing_of(head: ResponseHead) -> Framing:
     if head.status in (204, 304):
         return Framing(Delimiter.NO_BODY, persistent=persistent)
     if head.values("transfer-encoding"):
-        persistent = persistent and head.minor == 1 and not head.values("content-length")
+        persistent = persistent and head.minor_version == 1 and not head.values("content-length")
         if codings := _transfer_codings(head):
             return _framing_from_codings(codings, persistent=persistent)
     lengths = {
@@ -213,7 +214,7 @@ def _framing_from_codings(names: list[str], *, persistent: bool) -> Framing:
         )
     chunked = names[-1] == "chunked"
     inner_codings = names[:-1] if chunked else names
-    check_count(inner_codings, "transfer")
+    check_coding_count(inner_codings, "transfer")
     if chunked:
         return Framing(Delimiter.LAST_CHUNK, codings=tuple(inner_codings), persistent=persistent)
     return Framing(Delimiter.CLOSE, codings=tuple(inner_codings))
@@ -231,10 +232,10 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists; in HTTP/1.0, only with `keep-alive` (RFC 9112 section
-    9.3).
+    Return True if the connection persists (RFC 9112 section 9.3). In HTTP/1.0, it does only with
+    `keep-alive`.
     """
     options = head.tokens("connection")
     if "close" in options:
         return False
-    return head.minor == 1 or "keep-alive" in options
+    return head.minor_version == 1 or "keep-alive" in options

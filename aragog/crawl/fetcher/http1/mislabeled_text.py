@@ -31,13 +31,13 @@ class MislabeledTextDecoder:
     each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text or
     is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
 
-    If binary bytes follow in a body classified as text, the data is damaged, and an error is
-    raised.
+    If a body classified as text later contains binary bytes, the data is damaged:
+    `UnsupportedContent`.
     """
 
-    def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
+    def __init__(self, decoder: Coding, empty_body: bytes = b"") -> None:
         self._decoder = decoder
-        self._empty = empty
+        self._encoded_empty_body = empty_body
         """An empty body's encoded form, if it looks like text."""
         self._prefix = b""
         """Bytes received before the body was classified."""
@@ -60,24 +60,24 @@ class MislabeledTextDecoder:
 
     def end(self, free_bytes: int, *, complete: bool) -> bytes:
         data, self._prefix = self._prefix, b""
-        if not data or data == self._empty:
+        if not data or data == self._encoded_empty_body:
             return b""
         if _is_utf8(data) and (complete or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
             return self._pass_through(data, free_bytes)
         try:
-            out = self._decode(data, free_bytes)
+            decoded = self._decode(data, free_bytes)
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
             return self._pass_through(data, free_bytes)
         # If the stream was cut off this early, the decoded bytes may be text that was never
         # encoded. Drop them.
-        return b"" if self.truncation_error() else out
+        return b"" if self.truncation_error() else decoded
 
     def _decode(self, data: bytes, free_bytes: int) -> bytes:
-        out = self._decoder.feed(data, free_bytes)
+        decoded = self._decoder.feed(data, free_bytes)
         self.overflowed = self._decoder.overflowed
-        return out
+        return decoded
 
     def _pass_through(self, data: bytes, free_bytes: int) -> bytes:
         if not _is_text(data):

@@ -18,7 +18,7 @@ MAX_IDLE_S = 70.0
 # With 250 hosts, one request per second each, and a pool of only 64 connections, every page would
 # need a new connection. An idle connection takes 3 KB, or 50 KB with TLS.
 MAX_IDLE = 512
-# The fraction of file descriptors for idle connections.
+# The pool may keep one idle connection for this many file descriptors of the process.
 DESCRIPTORS_PER_IDLE = 8
 
 
@@ -53,7 +53,7 @@ class ConnectionPool:
         self._idle_count = 0
         self._closed = False
         self._in_use: dict[Peer, set[HttpConnection]] = {}
-        self._waiting: dict[Peer, deque[GreenEvent]] = {}
+        self._waiters: dict[Peer, deque[GreenEvent]] = {}
 
     def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
         """
@@ -85,20 +85,20 @@ class ConnectionPool:
 
     def _remove_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
         """
-        Record that a connection is no longer in use. Returns the waiting threads to wake. The
+        Record that a connection is no longer in use. Returns the events of the threads to wake. The
         caller holds the lock.
         """
         peer = connection.peer
-        in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
+        in_use, waiters = self._in_use.get(peer), self._waiters.get(peer)
         if in_use is not None:
             in_use.discard(connection)
             if not in_use:
                 del self._in_use[peer]
-        if not waiting:
+        if not waiters:
             return []
         if peer in self._idle:
-            return [waiting.popleft()]
-        return [] if peer in self._in_use else list(self._waiting.pop(peer))
+            return [waiters.popleft()]
+        return [] if peer in self._in_use else list(self._waiters.pop(peer))
 
     def _wait_for_idle(self, peer: Peer, seconds: float) -> bool:
         with self._lock:
@@ -107,15 +107,15 @@ class ConnectionPool:
             if peer not in self._in_use:
                 return False
             event = GreenEvent()
-            self._waiting.setdefault(peer, deque()).append(event)
+            self._waiters.setdefault(peer, deque()).append(event)
         is_woken = event.wait(seconds)
         with self._lock:
-            waiting = self._waiting.get(peer)
-            if waiting is not None:
+            waiters = self._waiters.get(peer)
+            if waiters is not None:
                 with contextlib.suppress(ValueError):  # removed by the thread that woke us
-                    waiting.remove(event)
-                if not waiting:
-                    del self._waiting[peer]
+                    waiters.remove(event)
+                if not waiters:
+                    del self._waiters[peer]
         return is_woken
 
     def _take_idle(self, peer: Peer) -> HttpConnection | None:
@@ -137,7 +137,7 @@ class ConnectionPool:
         """Return a connection, with no request in progress, to the pool."""
         connection.idle_since_s = self._clock.monotonic_s()
         with self._lock:
-            surplus = [] if self._keep(connection) else [connection]
+            surplus = [] if self._keep_idle(connection) else [connection]
             while oldest := self._remove_surplus(connection.idle_since_s):
                 surplus.append(oldest)
             events = self._remove_in_use(connection)
@@ -146,16 +146,16 @@ class ConnectionPool:
         for closing in surplus:
             closing.close()
 
-    def _keep(self, connection: HttpConnection) -> bool:
+    def _keep_idle(self, connection: HttpConnection) -> bool:
         """Keep the connection as the most recently used, unless its peer has enough."""
         connections = self._idle.pop(connection.peer, [])
-        keeps = not self._closed and len(connections) < self._max_per_peer
-        if keeps:
+        is_kept = not self._closed and len(connections) < self._max_per_peer
+        if is_kept:
             connections.append(connection)
             self._idle_count += 1
         if connections:
             self._idle[connection.peer] = connections
-        return keeps
+        return is_kept
 
     def _remove_surplus(self, now_s: float) -> HttpConnection | None:
         """Remove and return the oldest connection if it is too old or there are too many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from aragog.crawl.fetcher.http1.head import Framing, ResponseHead, framing_of
+from aragog.crawl.fetcher.http1.head import Framing, ResponseHead, get_framing
 from aragog.crawl.fetcher.http1.reader import ResponseReader, read_content
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 
@@ -30,7 +30,7 @@ class Http1:
     @property
     def is_busy(self) -> bool:
         # Data after the response does not belong to a request, so the connection cannot be reused.
-        return self._reader.has_pending
+        return self._reader.has_unread_bytes
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
@@ -42,7 +42,7 @@ class Http1:
         return self._reader.read_head(max_bytes)
 
     def framing(self, head: ResponseHead) -> Framing:
-        return framing_of(head)
+        return get_framing(head)
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         return read_content(self._reader, framing)

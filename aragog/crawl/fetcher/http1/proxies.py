@@ -1,8 +1,8 @@
 """
 Tunnels through proxies: CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel too: given the URL, the proxy would resolve the host again, and could reach
-another address than the checked one (DNS rebinding).
+Plain HTTP uses a tunnel too. If the proxy got the URL instead, it would resolve the host again, and
+might connect to an address that was not checked (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aragog.crawl.fetcher.faults import (
     LimitExceeded,
     RouteFailed,
     RouteRefusesTarget,
-    TargetUnreached,
+    TargetUnreachable,
     TransportError,
 )
 from aragog.crawl.fetcher.http1.reader import ResponseReader
@@ -27,10 +27,10 @@ from aragog.runtime.secret import reveal
 
 LOOKUP_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16_384
-_UNREACHED_STATUSES = frozenset({502, 503, 504})
-"""A proxy's statuses for an unreachable target (RFC 9110 sections 15.6.3 to 15.6.5)."""
+_UNREACHABLE_STATUSES = frozenset({502, 503, 504})
+"""Statuses by which a proxy reports an unreachable target (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
-_VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
+_SOCKS_VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _USERNAME_PASSWORD = 0, 2
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _SOCKS_REASONS = {
@@ -62,7 +62,7 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     """
-    Make a proxy connect to a target, so that the connection leads to it.
+    Ask a proxy to connect to a target. All later bytes go to the target.
 
     Args:
         proxy: protocol and credentials.
@@ -73,23 +73,23 @@ def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receiv
     Raises:
         RouteFailed: the proxy rejects the credentials, or does not speak the protocol.
         RouteRefusesTarget: the proxy refuses to connect to this target.
-        TargetUnreached: the proxy could not reach the target, or did not respond in time.
+        TargetUnreachable: the proxy could not reach the target, or did not respond in time.
     """
-    shake_hands = _connect if proxy.scheme == "http" else _socks
+    handshake = _open_http_tunnel if proxy.scheme == "http" else _open_socks_tunnel
     try:
-        shake_hands(proxy, target, send, receive)
+        handshake(proxy, target, send, receive)
     except TimeoutError as error:
-        raise TargetUnreached(UnreachableKind.TIMEOUT, f"{_action(proxy)}: timed out") from error
+        raise TargetUnreachable(UnreachableKind.TIMEOUT, f"{_action(proxy)}: timed out") from error
     except OSError as error:
         reason = f"{_action(proxy)}: {error.strerror or error}"
-        raise TargetUnreached(UnreachableKind.RESET, reason) from error
+        raise TargetUnreachable(UnreachableKind.RESET, reason) from error
 
 
 def _action(proxy: ProxyServer) -> str:
     return f"connecting through the proxy {proxy.redacted_url}"
 
 
-def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
+def _open_http_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     host, port = target
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
@@ -102,23 +102,24 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         status = ResponseReader(lambda: receive(1)).read_head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
-            raise TargetUnreached(error.kind, f"{_action(proxy)}: {error.reason}") from error
+            reason = f"{_action(proxy)}: {error.reason}"
+            raise TargetUnreachable(error.kind, reason) from error
         raise RouteFailed(f"{_action(proxy)}: {error.reason}") from error
     if 200 <= status < 300:
         return
     text = f"the proxy {proxy.redacted_url} responded to CONNECT with {status}"
     if status == 407:
         raise RouteFailed(f"{text}: check its credentials")
-    if status in _UNREACHED_STATUSES:
-        raise TargetUnreached(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
+    if status in _UNREACHABLE_STATUSES:
+        raise TargetUnreachable(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
     raise RouteRefusesTarget(f"{text}; configure it to allow CONNECT to the URL's port")
 
 
-def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
+def _open_socks_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     methods = bytes((_NO_LOGIN, _USERNAME_PASSWORD)) if proxy.user else bytes((_NO_LOGIN,))
-    send(bytes((_VERSION, len(methods))) + methods)
+    send(bytes((_SOCKS_VERSION, len(methods))) + methods)
     version, method = _receive_exactly(proxy, receive, 2)
-    if version != _VERSION:
+    if version != _SOCKS_VERSION:
         raise RouteFailed(f"{_action(proxy)}: it does not speak SOCKS5")
     if method == _USERNAME_PASSWORD and proxy.user:
         user, password = reveal(proxy.user).encode(), reveal(proxy.password).encode()
@@ -128,9 +129,9 @@ def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) ->
             raise RouteFailed(f"{_action(proxy)}: it rejected the credentials")
     elif method != _NO_LOGIN:
         raise RouteFailed(f"{_action(proxy)}: it requires another kind of login")
-    send(bytes((_VERSION, _CONNECT, 0)) + _socks_address(target))
-    _, reply, _, kind = _receive_exactly(proxy, receive, 4)
-    length = {_IPV4: 4, _IPV6: 16}.get(kind) or _receive_exactly(proxy, receive, 1)[0]
+    send(bytes((_SOCKS_VERSION, _CONNECT, 0)) + _socks_address(target))
+    _, reply, _, address_type = _receive_exactly(proxy, receive, 4)
+    length = {_IPV4: 4, _IPV6: 16}.get(address_type) or _receive_exactly(proxy, receive, 1)[0]
     _receive_exactly(proxy, receive, length + 2)  # skip the proxy's own address and port
     if reply == 0:
         return
@@ -139,7 +140,7 @@ def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) ->
     )
     if reply in _SOCKS_REFUSAL_CODES:
         raise RouteRefusesTarget(reason)
-    raise TargetUnreached(UnreachableKind.CONNECT, reason)
+    raise TargetUnreachable(UnreachableKind.CONNECT, reason)
 
 
 def _socks_address(target: Address) -> bytes:
@@ -161,7 +162,7 @@ def _receive_exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
     while len(data) < size:
         piece = receive(size - len(data))
         if not piece:
-            raise TargetUnreached(
+            raise TargetUnreachable(
                 UnreachableKind.RESET, f"{_action(proxy)}: it closed the connection"
             )
         data += piece

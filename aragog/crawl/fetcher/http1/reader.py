@@ -14,13 +14,13 @@ from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, pa
 from aragog.fetch_record.outcome import UnreachableKind
 
 # Maximum number of interim responses (1xx), which could otherwise delay a fetch forever.
-MAX_INTERIM = 16
+MAX_INTERIM_RESPONSES = 16
 
 # Maximum length of a chunk-size line: 16 hex digits and (ignored) extensions.
 MAX_CHUNK_LINE_BYTES = 4096
 
 # A chunk costs about 3 µs of CPU, so ten thousand nearly empty chunks are treated as an attack.
-MANY_CHUNKS = 10_000
+MAX_SMALL_CHUNKS = 10_000
 MIN_MEAN_CHUNK_BYTES = 32
 
 
@@ -44,23 +44,23 @@ class ResponseReader:
         self.line_bytes = 0
 
     @property
-    def has_pending(self) -> bool:
-        """True if there are unread received bytes."""
+    def has_unread_bytes(self) -> bool:
+        """True if bytes were received that have not been read yet."""
         return self._position < len(self._buffer)
 
     def read_head(self, max_bytes: int) -> ResponseHead:
         """
         Read the final response's status and headers. Skips interim responses (100, 103, …).
 
-        As in browsers, the connection may end after any complete header line, unless the status
-        announces a page: an empty page must not replace a stored one.
+        As in browsers, the connection may end after any complete header line. A status below 300 is
+        an exception: it would yield an empty page, which must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
             LimitExceeded: the headers of all responses together exceed `max_bytes`.
         """
         free_bytes = max_bytes
-        for _ in range(MAX_INTERIM):
+        for _ in range(MAX_INTERIM_RESPONSES):
             block, is_complete = self._read_block(free_bytes)
             head = parse_head(block)
             if not is_complete and head.status < 300:
@@ -70,10 +70,12 @@ class ResponseReader:
             if head.status == 101:
                 raise TransportError(UnreachableKind.PROTOCOL, "unexpected 101 Switching Protocols")
             free_bytes -= len(block)
-        raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
+        raise TransportError(
+            UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM_RESPONSES} interim responses"
+        )
 
     def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """Read up to and including the next empty line. Returns False if the stream ends first."""
+        """Read through the next empty line. Returns False, too, if the stream ends before one."""
         buffer, search_start = self._buffer[self._position :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -81,20 +83,20 @@ class ResponseReader:
                     UnreachableKind.PROTOCOL,
                     f"not HTTP/1: the response begins with {buffer[:40]!r}",
                 )
-            end, after = _empty_line(buffer, search_start)
-            if max(end, 0 if after else len(buffer)) > max_bytes:
+            end, body_start = _find_empty_line(buffer, search_start)
+            if max(end, 0 if body_start else len(buffer)) > max_bytes:
                 raise LimitExceeded(f"more than {max_bytes} bytes of headers")
-            if after:
-                self._buffer, self._position = buffer, after
+            if body_start:
+                self._buffer, self._position = buffer, body_start
                 return buffer[:end], True
             search_start = max(0, len(buffer) - 3)
-            more = self._receive()
-            if not more:
+            received = self._receive()
+            if not received:
                 if not buffer.endswith((b"\n", b"\n\r")):
                     raise _early_close_error(bool(buffer))
                 self._buffer, self._position = b"", 0
                 return buffer.rstrip(b"\r\n"), False
-            buffer += more
+            buffer += received
 
     def read_line(self, max_bytes: int) -> bytes | None:
         """Read the next line, without its end. Returns None if the stream ends first."""
@@ -104,10 +106,10 @@ class ResponseReader:
                     UnreachableKind.PROTOCOL,
                     f"a line of more than {max_bytes} bytes between chunks",
                 )
-            more = self._receive()
-            if not more:
+            received = self._receive()
+            if not received:
                 return None
-            self._buffer, self._position = self._buffer[self._position :] + more, 0
+            self._buffer, self._position = self._buffer[self._position :] + received, 0
         line = self._buffer[self._position : end]
         self.line_bytes += end + 1 - self._position
         self._position = end + 1
@@ -117,21 +119,21 @@ class ResponseReader:
         """Read 1 to `max_bytes` bytes; b"" at the end of the stream."""
         if self._position >= len(self._buffer):
             self._buffer, self._position = self._receive(), 0
-        buffer, at = self._buffer, self._position
-        if len(buffer) - at <= max_bytes:
+        buffer, position = self._buffer, self._position
+        if len(buffer) - position <= max_bytes:
             # Free the buffer: an idle connection would keep 64 KB.
             self._buffer, self._position = b"", 0
-            return buffer[at:] if at else buffer
-        self._position = at + max_bytes
-        return buffer[at : at + max_bytes]
+            return buffer[position:] if position else buffer
+        self._position = position + max_bytes
+        return buffer[position : position + max_bytes]
 
 
-def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
+def _find_empty_line(buffer: bytes, start: int) -> tuple[int, int]:
     """Return where the head ends and the body starts; (-1, 0) if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
-    bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
-    if bare >= 0:
-        return bare, bare + 2
+    bare_lf = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
+    if bare_lf >= 0:
+        return bare_lf, bare_lf + 2
     return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
 
 
@@ -159,26 +161,27 @@ def read_content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
             yield piece
 
 
-def _read_exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
+def _read_exactly(reader: ResponseReader, length: int, declaration: str) -> Iterator[bytes]:
     remaining = length
     while remaining:
         piece = reader.read_some(remaining)
         if not piece:
             raise TransportError(
-                UnreachableKind.RESET, f"closed {remaining} bytes before the {length} that {what}"
+                UnreachableKind.RESET,
+                f"closed {remaining} bytes before the {length} that {declaration}",
             )
         remaining -= len(piece)
         yield piece
 
 
 def _read_chunks(reader: ResponseReader) -> Iterator[bytes]:
-    number = total = 0
+    count = total = 0
     while size := _read_chunk_size(reader):
-        number, total = number + 1, total + size
-        if number > MANY_CHUNKS and total < number * MIN_MEAN_CHUNK_BYTES:
+        count, total = count + 1, total + size
+        if count > MAX_SMALL_CHUNKS and total < count * MIN_MEAN_CHUNK_BYTES:
             raise TransportError(
                 UnreachableKind.PROTOCOL,
-                f"{number} chunks of {total / number:.0f} bytes on average",
+                f"{count} chunks of {total / count:.0f} bytes on average",
             )
         yield from _read_exactly(reader, size, "a chunk declares")
         if reader.read_line(2) != b"":

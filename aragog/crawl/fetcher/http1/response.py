@@ -1,7 +1,7 @@
 """
-A response with an unread body. Once the body is done, the connection returns to the pool.
+A response with an unread body. Once the body has been read, the connection returns to the pool.
 
-The library requests uses it as its response's `raw`. Faults then become that library's exceptions.
+The requests library uses it as the `raw` of its response, and gets faults as its own exceptions.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class HttpResponse:
 
     @property
     def framing(self) -> Framing:
-        """What ends the body. Raises the errors of `framing_of`."""
+        """What ends the body. Raises the same errors as `get_framing`."""
         if self._framing is None:
             framing = self._protocol.framing(self.head)
             if self.has_no_body:
@@ -84,30 +84,30 @@ class HttpResponse:
         connection = self._connection
         if connection is None:
             raise TransportError(UnreachableKind.PROTOCOL, "the body was already read")
-        reusable = False
+        is_reusable = False
         try:
             framing = self.framing
             decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
             self._deadline.start_body()
             protocol = self._protocol
-            framing_before = protocol.framing_bytes
+            earlier_framing_bytes = protocol.framing_bytes
 
             def framing_bytes() -> int:
-                return protocol.framing_bytes - framing_before
+                return protocol.framing_bytes - earlier_framing_bytes
 
             body = collect(protocol.body(framing), decoders, bounds, sniff, framing_bytes)
-            reusable = body.is_drained and framing.persistent
+            is_reusable = body.is_drained and framing.persistent
             return body
         finally:
             self._deadline.end_body()
-            self._release(reusable=reusable)
+            self._release(is_reusable=is_reusable)
 
     def discard(self) -> None:
         """Skip the body: read it if short, otherwise close the connection. Raises no Fault."""
         connection = self._connection
         if connection is None:
             return
-        reusable = False
+        is_reusable = False
         try:
             framing = self.framing
             if framing.persistent and framing.length <= DRAIN_BYTES:
@@ -117,17 +117,17 @@ class HttpResponse:
                         remaining_bytes -= len(piece)
                         if remaining_bytes < 0:
                             return
-                reusable = True
+                is_reusable = True
         except Fault:
             pass
         finally:
-            self._release(reusable=reusable)
+            self._release(is_reusable=is_reusable)
 
-    def _release(self, *, reusable: bool) -> None:
+    def _release(self, *, is_reusable: bool) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        if reusable and not connection.protocol.is_busy:
+        if is_reusable and not connection.protocol.is_busy:
             self._put_back(connection)
         else:
             connection.close()
@@ -159,10 +159,10 @@ class HttpResponse:
             yield body.data
 
     def close(self) -> None:
-        self._release(reusable=False)
+        self._release(is_reusable=False)
 
     def release_conn(self) -> None:
-        self._release(reusable=False)
+        self._release(is_reusable=False)
 
 
 @contextlib.contextmanager
@@ -171,10 +171,10 @@ def convert_faults(request: requests.PreparedRequest | None) -> Iterator[None]:
     try:
         yield
     except Fault as fault:
-        raise _requests_error(fault)(fault.reason, request=request) from fault
+        raise _requests_error_class(fault)(fault.reason, request=request) from fault
 
 
-def _requests_error(fault: Fault) -> type[requests.RequestException]:
+def _requests_error_class(fault: Fault) -> type[requests.RequestException]:
     if isinstance(fault, TargetBlocked):
         return requests.exceptions.InvalidURL
     if isinstance(fault, LimitExceeded):

@@ -49,18 +49,18 @@ _OLD_PROTOCOL_REASONS = (
 
 @functools.cache
 def tls_context(
-    *, verify: bool = True, http2: bool = False, names_checked_here: bool = False
+    *, verify: bool = True, http2: bool = False, names_checked_in_python: bool = False
 ) -> ssl.SSLContext:
     """
     Return a client context that trusts the roots of certifi, the system and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so a process shares three contexts: for most hosts, for
-    hosts to which HTTP/2 is offered, and for hosts for which `needs_name_check_here` is True.
+    Loading the roots takes about 30 ms, so a process shares three contexts: one for most hosts, one
+    for hosts that are offered HTTP/2, and one for hosts that need a name check in Python.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # Python does not set it on Debian
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
-    context.check_hostname = verify and not names_checked_here
+    context.check_hostname = verify and not names_checked_in_python
     # Names must be in subjectAltName (RFC 9110 section 4.3.4). By default, OpenSSL also accepts the
     # common name, which browsers do not.
     context.hostname_checks_common_name = False
@@ -72,7 +72,7 @@ def tls_context(
     return context
 
 
-def needs_name_check_here(host: str) -> bool:
+def needs_name_check_in_python(host: str) -> bool:
     """
     Return True if OpenSSL cannot match a host against wildcard names.
 
@@ -82,7 +82,7 @@ def needs_name_check_here(host: str) -> bool:
     return "_" in host
 
 
-def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
+def copy_without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
     """
     Return an HTTP/1.1 context with the same roots, for which `wrap_tls` checks the name itself.
 
@@ -119,12 +119,12 @@ class SessionKey(NamedTuple):
     host: str
     port: int
     address: str
-    way: str = "direct"
+    route_key: str = "direct"
     http2: bool = False
     """True if HTTP/2 was offered, because that uses another SSLContext."""
 
 
-class EndedTls(Protocol):
+class ClosedTls(Protocol):
     """A closed connection (`ssl.SSLSocket`) that no thread uses."""
 
     @property
@@ -134,12 +134,12 @@ class EndedTls(Protocol):
 
 class TlsSessions:
     """
-    Sessions for the next connection to the same server. Thread-safe.
+    TLS sessions for the next connection to the same server. Thread-safe.
 
     A resumed handshake does not check the certificate, so a session is never used with another
-    name, address or verification. Each session is used once (RFC 8446 C.4); the resumed connection
-    yields a new one. Because most sessions are never used, closed connections are kept, and a
-    session is extracted only when it is taken.
+    name, address or verification mode. Each session is used once (RFC 8446 C.4); the resumed
+    connection yields a new one. Most sessions are never used. So closed connections are kept, and a
+    session is extracted only when it is needed.
 
     Args:
         max_sessions: maximum number of sessions; the oldest are dropped first.
@@ -149,22 +149,22 @@ class TlsSessions:
         self._clock = clock
         self._max_sessions = max_sessions
         self._lock = threading.Lock()
-        self._connections: dict[SessionKey, tuple[EndedTls, float]] = {}
+        self._connections: dict[SessionKey, tuple[ClosedTls, float]] = {}
 
-    def keep(self, key: SessionKey, ended: EndedTls, opened_s: float) -> None:
+    def keep(self, key: SessionKey, closed_tls: ClosedTls, opened_s: float) -> None:
         """Keep a closed connection that has received data. `opened_s` is when it was opened."""
         with self._lock:
             self._connections.pop(key, None)
-            self._connections[key] = ended, opened_s
+            self._connections[key] = closed_tls, opened_s
             if len(self._connections) > self._max_sessions:
                 del self._connections[next(iter(self._connections))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
         """Remove and return the session for a server, or None."""
         with self._lock:
-            ended, opened_s = self._connections.pop(key, (None, 0.0))
+            closed_tls, opened_s = self._connections.pop(key, (None, 0.0))
         age_s = self._clock.monotonic_s() - opened_s
-        session = None if ended is None or age_s >= MAX_SESSION_AGE_S else ended.session
+        session = None if closed_tls is None or age_s >= MAX_SESSION_AGE_S else closed_tls.session
         if session is None or not (session.has_ticket or session.id):
             return None
         return session if age_s < (session.ticket_lifetime_hint or session.timeout) else None

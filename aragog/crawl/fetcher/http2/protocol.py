@@ -3,7 +3,7 @@ HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
 nghttp2 implements frames, HPACK and flow control. It also limits frames that only an attacker sends
 in large numbers: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads,
-and frames without effect. The connection's `receive` enforces the deadline. All received bytes are
+and frames that do nothing. The connection's `receive` enforces the deadline. All received bytes are
 counted, including padding and control frames. A connection carries one request at a time, and
 server push is disabled.
 """
@@ -16,7 +16,7 @@ import ngh2
 
 from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
-from aragog.crawl.fetcher.http1.reader import MAX_INTERIM
+from aragog.crawl.fetcher.http1.reader import MAX_INTERIM_RESPONSES
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.fetch_record.outcome import UnreachableKind
 
@@ -28,7 +28,7 @@ WINDOW_BYTES = 1 << 20
 MAX_CONTROL_BYTES = 65_536
 
 # A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.
-MANY_FRAMES = 10_000
+MAX_SMALL_FRAMES = 10_000
 MIN_MEAN_FRAME_BYTES = 32
 
 MAX_FRAME_BYTES = 16_384
@@ -62,7 +62,7 @@ class Http2:
     ) -> None:
         self._receive = receive
         self._send = send
-        self._http2 = ngh2.Connection(ngh2.Role.CLIENT, _limits(max_header_bytes))
+        self._http2 = ngh2.Connection(ngh2.Role.CLIENT, _configuration(max_header_bytes))
         self._http2.initiate_connection(
             {
                 ngh2.Setting.ENABLE_PUSH: 0,
@@ -71,30 +71,31 @@ class Http2:
             }
         )
         self._http2.set_local_window_size(WINDOW_BYTES)
-        self._closing = False
+        self._is_closing = False
         self._can_send = True
-        self._received = self._payload = 0
+        self._received_bytes = self._payload_bytes = 0
         self.can_retry = True
         self._start_stream(0)
 
     def _start_stream(self, stream: int) -> None:
-        self._stream = stream
+        self._stream_id = stream
         self._head: ResponseHead | None = None
-        self._interim = 0
+        self._interim_count = 0
         self._pieces: list[bytes] = []
-        self._ended = stream == 0
+        self._has_ended = stream == 0
         self._fault: TransportError | LimitExceeded | None = None
         self._head_bytes = 0
-        self._frames = 0
-        self._stream_start = self._received, self._payload
+        self._frame_count = 0
+        self._earlier_received_bytes = self._received_bytes
+        self._earlier_payload_bytes = self._payload_bytes
 
     @property
     def framing_bytes(self) -> int:
-        return self._received - self._payload
+        return self._received_bytes - self._payload_bytes
 
     @property
     def is_busy(self) -> bool:
-        return self._closing or not self._ended or bool(self._pieces)
+        return self._is_closing or not self._has_ended or bool(self._pieces)
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         fields: list[tuple[bytes, bytes]] = [
@@ -113,7 +114,7 @@ class Http2:
         try:
             self._start_stream(self._http2.send_request(fields, end_stream=not body))
             if body:
-                self._http2.send_data(self._stream, body, end_stream=True)
+                self._http2.send_data(self._stream_id, body, end_stream=True)
             return self._http2.data_to_send()
         except (ngh2.NGH2Error, ValueError) as error:
             reason = f"the HTTP/2 connection accepts no request: {error}"
@@ -124,24 +125,22 @@ class Http2:
         while self._head is None:
             if self._fault is not None:
                 raise self._fault
-            if self._received - self._stream_start[0] > max_bytes + MAX_CONTROL_BYTES:
-                reason = (
-                    f"{self._received - self._stream_start[0]} bytes of frames without a response"
-                )
+            received_bytes = self._received_bytes - self._earlier_received_bytes
+            if received_bytes > max_bytes + MAX_CONTROL_BYTES:
+                reason = f"{received_bytes} bytes of frames without a response"
                 raise TransportError(UnreachableKind.PROTOCOL, reason)
-            self._read()
+            self._receive_frames()
             if self._head_bytes > max_bytes:
                 raise LimitExceeded(f"more than {max_bytes} bytes of headers")
         return self._head
 
     def framing(self, head: ResponseHead) -> Framing:
-        persistent = not self._closing
-        if head.status in (204, 304) or (self._ended and not self._pieces):
+        persistent = not self._is_closing
+        if head.status in (204, 304) or (self._has_ended and not self._pieces):
             return Framing(Delimiter.NO_BODY, persistent=persistent)
         lengths = head.values("content-length")
-        if (
-            lengths
-        ):  # nghttp2 has checked that this is a number, and compares it with the body's length
+        if lengths:
+            # nghttp2 has checked that this is a number, and compares it with the body's length.
             return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
         return Framing(Delimiter.END_STREAM, persistent=persistent)
 
@@ -149,11 +148,11 @@ class Http2:
         while True:
             pieces, self._pieces = self._pieces, []
             yield from pieces
-            if self._ended:
+            if self._has_ended:
                 return
             if self._fault is not None:
                 raise self._fault
-            self._read()
+            self._receive_frames()
             if not self._pieces:
                 yield b""  # lets the caller check its byte limit
 
@@ -162,13 +161,13 @@ class Http2:
             self._feed(data)
         return bool(data) and not self.is_busy and self._fault is None
 
-    def _read(self) -> None:
+    def _receive_frames(self) -> None:
         """Receive once, and send nghttp2's replies, such as WINDOW_UPDATE."""
         data = self._receive()
         if data:
             self._feed(data)
         elif self._fault is None:
-            self._closing = True
+            self._is_closing = True
             what = "without a response" if self._head is None else "before the end of the body"
             self._fail(UnreachableKind.RESET, f"the connection was closed {what}")
         if self._fault is None and self._can_send and (output := self._pending_output()):
@@ -178,21 +177,21 @@ class Http2:
                 if error.kind is UnreachableKind.TIMEOUT:
                     raise
                 # The server closed its side, maybe after a whole response, so keep reading.
-                self._can_send, self._closing = False, True
+                self._can_send, self._is_closing = False, True
 
     def _feed(self, data: bytes) -> None:
-        self._received += len(data)
+        self._received_bytes += len(data)
         try:
             self._http2.receive_data(data)
         except ngh2.DenialOfServiceError as error:
-            self._closing = True
+            self._is_closing = True
             self._handle_events()
             if "header list" in str(error):
                 self._fault = LimitExceeded(f"too many headers: {error}")
             else:
                 self._fail(UnreachableKind.PROTOCOL, f"looks like an HTTP/2 attack: {error}")
         except ngh2.NGH2Error as error:
-            self._closing = True
+            self._is_closing = True
             self._handle_events()
             self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
         else:
@@ -202,7 +201,7 @@ class Http2:
         try:
             output = self._http2.data_to_send()
         except ngh2.NGH2Error as error:
-            self._closing = True
+            self._is_closing = True
             self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
             return b""
         self._handle_events()
@@ -210,34 +209,35 @@ class Http2:
 
     def _handle_events(self) -> None:
         for event in self._http2.events():
-            self._frames += 1
+            self._frame_count += 1
             if type(event) is ngh2.DataReceived:  # most frequent; `match` takes twice as long
-                if event.stream_id == self._stream:
-                    self._payload += len(event.data)
+                if event.stream_id == self._stream_id:
+                    self._payload_bytes += len(event.data)
                     self._pieces.append(event.data)
-                    self._ended |= event.end_stream
+                    self._has_ended |= event.end_stream
             else:
                 self._handle_event(event)
-        payload = self._payload - self._stream_start[1]
-        if self._frames > MANY_FRAMES and payload < self._frames * MIN_MEAN_FRAME_BYTES:
-            self._closing = True
-            reason = f"{self._frames} frames with only {payload} bytes of the page"
+        payload_bytes = self._payload_bytes - self._earlier_payload_bytes
+        min_payload_bytes = self._frame_count * MIN_MEAN_FRAME_BYTES
+        if self._frame_count > MAX_SMALL_FRAMES and payload_bytes < min_payload_bytes:
+            self._is_closing = True
+            reason = f"{self._frame_count} frames with only {payload_bytes} bytes of the page"
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_event(self, event: ngh2.Event) -> None:
         match event:
-            case ngh2.ResponseReceived(stream_id=self._stream):
+            case ngh2.ResponseReceived(stream_id=self._stream_id):
                 self._handle_head(event.headers, ended=event.end_stream)
-            case ngh2.InformationalResponseReceived(stream_id=self._stream):
+            case ngh2.InformationalResponseReceived(stream_id=self._stream_id):
                 self._handle_interim(event.headers)
-            case ngh2.StreamReset(stream_id=self._stream):
+            case ngh2.StreamReset(stream_id=self._stream_id):
                 self._handle_reset(event.error_code)
-            case ngh2.StreamClosed(stream_id=self._stream):
+            case ngh2.StreamClosed(stream_id=self._stream_id):
                 self._handle_end(event.error_code)
             case ngh2.GoAwayReceived():
                 self._handle_goaway(event.last_stream_id, event.error_code)
             case ngh2.ConnectionClosed():
-                self._closing = True
+                self._is_closing = True
                 self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {_close_reason(event)}")
 
     def _handle_head(self, fields: tuple[tuple[bytes, bytes], ...], *, ended: bool) -> None:
@@ -247,17 +247,17 @@ class Http2:
                 block += b"\n%b: %b" % (name, value)
         self._head_bytes += len(block)
         self._head = parse_head(block)
-        self._ended |= ended
+        self._has_ended |= ended
 
     def _handle_interim(self, fields: tuple[tuple[bytes, bytes], ...]) -> None:
-        self._interim += 1
+        self._interim_count += 1
         self._head_bytes += sum(len(name) + len(value) + 3 for name, value in fields)
-        if self._interim >= MAX_INTERIM:
-            reason = f"more than {MAX_INTERIM} interim responses"
+        if self._interim_count >= MAX_INTERIM_RESPONSES:
+            reason = f"more than {MAX_INTERIM_RESPONSES} interim responses"
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_reset(self, code: int) -> None:
-        if self._ended:
+        if self._has_ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
             self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1 for this page")
@@ -268,17 +268,17 @@ class Http2:
     def _handle_end(self, code: int) -> None:
         """Handle the end of the stream: after the response, a reset or an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
-            self._ended = True
-        elif not self._ended:
+            self._has_ended = True
+        elif not self._has_ended:
             self._fail(
                 UnreachableKind.PROTOCOL, f"not a valid HTTP/2 response: {_error_name(code)}"
             )
 
     def _handle_goaway(self, last_stream: int, code: int) -> None:
-        self._closing = True
+        self._is_closing = True
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
             self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1")
-        elif last_stream < self._stream and not self._ended:
+        elif last_stream < self._stream_id and not self._has_ended:
             reason = f"the server is closing the connection: {_error_name(code)}"
             self._fail(UnreachableKind.RESET, reason)
 
@@ -288,7 +288,7 @@ class Http2:
             self._fault = TransportError(kind, reason)
 
 
-def _limits(max_header_bytes: int) -> ngh2.Configuration:
+def _configuration(max_header_bytes: int) -> ngh2.Configuration:
     return ngh2.Configuration(
         # nghttp2 counts an overhead per field, which `fetch.max_header_bytes` does not include.
         max_inbound_header_list_size=max_header_bytes + 1_024 * FIELD_OVERHEAD_BYTES,

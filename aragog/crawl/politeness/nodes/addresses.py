@@ -22,7 +22,7 @@ class NodeAddresses:
 
     def __init__(self, urls: Sequence[str], shared: str | None) -> None:
         self._shared = None if shared is None else reveal(shared)
-        self.first = tuple(self.name(url) for url in urls)
+        self.names_in_settings = tuple(self.name(url) for url in urls)
         self._urls = {self.name(url): reveal(url) for url in urls}
         urls_with_shared = [*urls, *([] if shared is None else [shared])]
         self._hosts = frozenset[str]().union(*map(hosts_of, urls_with_shared))
@@ -41,7 +41,7 @@ class NodeAddresses:
 
         Credentials come from the same server in the settings. Another server on a host in the
         settings gets those of `redis.url`. Other hosts get none, because anyone who can write the
-        record could insert a host of their own.
+        record could insert their own host.
         """
         if name == SHARED_NAME and self._shared is not None:
             return self._shared

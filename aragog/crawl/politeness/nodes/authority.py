@@ -29,7 +29,7 @@ class RingAuthority:
         self._where = f"{without_password(url)}, ring of the limiter"
         self._key = f"{prefix}limiter.ring"
         self._redis = connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=2)
-        self._last: tuple[bytes, RingRecord] | None = None
+        self._last_record: tuple[bytes, RingRecord] | None = None
 
     def read(self) -> RingRecord | None:
         """Return the record, or None."""
@@ -37,9 +37,9 @@ class RingAuthority:
             packed = cast("bytes | None", self._redis.hget(self._key, "record"))
         if packed is None:
             return None
-        if self._last is None or self._last[0] != packed:
-            self._last = packed, RingRecord.parse(packed)
-        return self._last[1]
+        if self._last_record is None or self._last_record[0] != packed:
+            self._last_record = packed, RingRecord.parse(packed)
+        return self._last_record[1]
 
     def publish(self, record: RingRecord, *, replaces: int | None = None) -> RingRecord:
         """
@@ -54,7 +54,7 @@ class RingAuthority:
                 self._redis,
                 ring=self._key,
                 version=record.version,
-                record=record.packed(),
+                record=record.pack(),
                 replaces="" if replaces is None else replaces,
             )
         return RingRecord.parse(stored)

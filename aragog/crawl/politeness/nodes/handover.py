@@ -18,11 +18,11 @@ from aragog.crawl.politeness.nodes.record import RingRecord
 MAX_DOMAINS_PER_CALL = 200
 
 
-class TakenDomain(NamedTuple):
+class MovedDomain(NamedTuple):
     """A domain's state for its new owner."""
 
     key: str
-    own_counts: bool
+    owner_state_counts: bool
     """True if the new owner decided for the domain before, so its own state counts too."""
     closed_us: float
     """How long a lost node's permit may still be valid; 0 if no node is lost."""
@@ -65,7 +65,7 @@ def _missing_domains(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
         ring=f"{owner.version:.0f}",
         domains=keys,
     )
-    return [key for key, arrived in zip(keys, reply[8:], strict=True) if not arrived]
+    return [key for key, has_arrived in zip(keys, reply[8:], strict=True) if not has_arrived]
 
 
 def _collect_exports(
@@ -73,8 +73,8 @@ def _collect_exports(
     nodes: Mapping[str, LimiterNode],
     owner: LimiterNode,
     keys: Sequence[str],
-) -> list[TakenDomain]:
-    former_owners = {key: record.owners_before(key) for key in keys}
+) -> list[MovedDomain]:
+    former_owners = {key: record.get_former_owners(key) for key in keys}
     exports: dict[str, list[bytes]] = {key: [] for key in keys}
     for name in record.exporters:
         moving = [key for key in keys if name in former_owners[key] and name != owner.name]
@@ -82,7 +82,7 @@ def _collect_exports(
             exports[key] += [export] if export else []
     closed_us = record.lease_s * 1e6 + owner.hold_us
     return [
-        TakenDomain(
+        MovedDomain(
             key,
             owner.name in former_owners[key],
             0.0 if set(record.lost).isdisjoint(former_owners[key]) else closed_us,
@@ -108,7 +108,7 @@ def _export(node: LimiterNode, keys: Sequence[str]) -> list[bytes]:
     return cast("list[bytes]", reply)
 
 
-def _import(owner: LimiterNode, domains: Sequence[TakenDomain]) -> None:
+def _import(owner: LimiterNode, domains: Sequence[MovedDomain]) -> None:
     owner.call(
         "domain_import",
         epoch=owner.key("slots", "epoch"),
@@ -121,7 +121,7 @@ def _import(owner: LimiterNode, domains: Sequence[TakenDomain]) -> None:
             for domain in domains
             for value in (
                 domain.key,
-                int(domain.own_counts),
+                int(domain.owner_state_counts),
                 domain.closed_us,
                 len(domain.exports),
                 *domain.exports,

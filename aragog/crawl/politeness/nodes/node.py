@@ -34,8 +34,8 @@ from pinlater.redis.scripts import LuaScript, load_script
 MAX_DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
-_NOW = struct.Struct("<d")
-_LITERAL = re.compile(r"[\\*?\[\]^-]")
+_SERVER_TIME = struct.Struct("<d")
+_GLOB_CHARACTER = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
@@ -84,8 +84,8 @@ class LimiterNode:
 
     def key(self, kind: str, name: str) -> str:
         """
-        Return a Redis key. `slot` and `concurrent` have one per domain; `slots` has one
-        per server.
+        Return a Redis key. There is one of the kinds `slot` and `concurrent` per domain, and one of
+        the kind `slots` per server.
         """
         return f"{self.prefix}{kind}:{name}"
 
@@ -107,7 +107,7 @@ class LimiterNode:
         """
         sent_us = stopwatch_us()
         reply = cast("bytes", self.run(name, **values))
-        self.clock.observe(sent_us, _NOW.unpack_from(reply)[0], stopwatch_us())
+        self.clock.observe(sent_us, _SERVER_TIME.unpack_from(reply)[0], stopwatch_us())
         return reply
 
     def run(self, name: str, **values: Any) -> Any:
@@ -130,8 +130,8 @@ class LimiterNode:
         """
         if not self.clock.is_known:
             self.read_time()
-        now = stopwatch_us()
-        return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
+        now_us = stopwatch_us()
+        return (self.clock.earliest_us(now_us) + self.clock.latest_us(now_us)) / 2
 
     def read_time(self) -> None:
         """Read the server's clock, in one round trip."""
@@ -156,7 +156,7 @@ class LimiterNode:
 
     def keys(self, kind: str) -> Iterator[bytes]:
         """Yield all keys of a kind, in no particular order and perhaps twice."""
-        pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
+        pattern = _GLOB_CHARACTER.sub(r"\\\g<0>", self.key(kind, ""))
         with self._errors():
             for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
                 yield key[len(self.key(kind, "").encode()) :]
@@ -185,7 +185,7 @@ class ServerClock:
         self._lock = threading.Lock()
         self._low_us = float("-inf")
         self._high_us = float("inf")
-        self._at_us = 0.0
+        self._observed_us = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -196,12 +196,12 @@ class ServerClock:
         """Record the monotonic clock around a response, and the server's clock in it."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
-            drift = max(0.0, received_us - self._at_us) * MAX_DRIFT
+            drift = max(0.0, received_us - self._observed_us) * MAX_DRIFT
             intersection = max(low, self._low_us - drift), min(high, self._high_us + drift)
             self._low_us, self._high_us = (
                 intersection if intersection[0] <= intersection[1] else (low, high)
             )
-            self._at_us = received_us
+            self._observed_us = received_us
 
     def earliest_us(self, stopwatch_us: float) -> float:
         return stopwatch_us + self._low_us - self._drift(stopwatch_us)
@@ -210,4 +210,4 @@ class ServerClock:
         return stopwatch_us + self._high_us + self._drift(stopwatch_us)
 
     def _drift(self, stopwatch_us: float) -> float:
-        return max(0.0, stopwatch_us - self._at_us) * MAX_DRIFT
+        return max(0.0, stopwatch_us - self._observed_us) * MAX_DRIFT

@@ -25,8 +25,8 @@ _MAX_NAME_CHARS = 500
 _MAX_LEASE_S = 3_600.0
 # How long a process may use a record after reading it, in seconds.
 LEASE_S = 30.0
-_NONCE = 1 << 20
-_SAMPLE = 2_000
+_NONCE_RANGE = 1 << 20
+_SAMPLE_SIZE = 2_000
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class RingRecord:
     """How long a process may use the record after reading it, in seconds."""
 
     @classmethod
-    def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
-        return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
+    def create_first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
+        return cls(_NONCE_RANGE + secrets.randbelow(_NONCE_RANGE), tuple(nodes), lease_s=lease_s)
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
@@ -75,13 +75,13 @@ class RingRecord:
             reason = f"is invalid: {type(error).__name__}: {str(error)[:200]}"
             raise LimiterUnavailable("the record of the limiter's ring", reason) from error
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
     @property
     def epoch(self) -> int:
         """The number of records so far, including this one."""
-        return self.version // _NONCE
+        return self.version // _NONCE_RANGE
 
     @property
     def is_moving(self) -> bool:
@@ -106,7 +106,7 @@ class RingRecord:
     def _former_rings(self) -> tuple[Ring, ...]:
         return tuple(Ring(nodes) for nodes in self.former)
 
-    def owners_before(self, key: str) -> tuple[str, ...]:
+    def get_former_owners(self, key: str) -> tuple[str, ...]:
         """Return the nodes that decided for a domain while `former` applied, oldest first."""
         return tuple(dict.fromkeys(ring.node_for(key) for ring in self._former_rings))
 
@@ -117,8 +117,10 @@ class RingRecord:
         """
         if node not in self.active:
             return 0.0
-        owned = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
-        return owned / _SAMPLE
+        owned_count = sum(
+            self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE_SIZE)
+        )
+        return owned_count / _SAMPLE_SIZE
 
     def has_former_owner(self, key: str) -> bool:
         """Return True if a node other than a domain's owner may have its state."""
@@ -135,7 +137,7 @@ class RingRecord:
 
     def with_drained(self, node: str) -> RingRecord:
         """
-        Return the record with a member made inactive, or itself if it already is.
+        Return the record with a member made inactive, or itself if the member already is.
 
         Raises:
             BadInput: the node is not a member, or no active node would be left.
@@ -174,8 +176,8 @@ class RingRecord:
         Args:
             restart: True if state was lost, so that every domain waits one interval.
         """
-        after = self._next(former=(), lost=())
-        return replace(after, restart_version=after.version) if restart else after
+        new_record = self._next(former=(), lost=())
+        return replace(new_record, restart_version=new_record.version) if restart else new_record
 
     def _check_member(self, node: str) -> None:
         if node not in self.members:
@@ -191,7 +193,7 @@ class RingRecord:
         return self._next(active=active, former=(*self.former, self.active), **changes)
 
     def _next(self, **changes: tuple[str, ...] | tuple[tuple[str, ...], ...]) -> RingRecord:
-        version = (self.epoch + 1) * _NONCE + secrets.randbelow(_NONCE)
+        version = (self.epoch + 1) * _NONCE_RANGE + secrets.randbelow(_NONCE_RANGE)
         return replace(self, version=version, **changes)  # type: ignore[arg-type]
 
 

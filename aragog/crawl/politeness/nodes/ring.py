@@ -29,7 +29,7 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # How soon to retry a failed read during the lease.
 RETRY_S = 1.0
-# How many times in a row the ring may change during one call.
+# How many times the ring may change during one call.
 MAX_ATTEMPTS = 8
 MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class LeasedRing:
 
     def extend(self, read_s: float) -> None:
         """Record that this was still the newest record when a read began at `read_s`."""
-        self.until_s = read_s + self.record.lease_s
+        self.expires_s = read_s + self.record.lease_s
         self.renew_at_s = read_s + self.record.lease_s * RENEW_SHARE
 
     def node_for(self, key: str) -> LimiterNode:
@@ -121,7 +121,7 @@ class NodeRing:
         self._prefix, self.hold_us, self._lease_s = prefix, hold_us, lease_s
         self.addresses = NodeAddresses(urls, shared)
         self._servers: dict[str, LimiterNode] = {}
-        for name in self.addresses.first:
+        for name in self.addresses.names_in_settings:
             self.server(name)
         self.authority = RingAuthority(reveal(shared or urls[0]), prefix)
         self._lock = threading.Lock()
@@ -135,23 +135,23 @@ class NodeRing:
         return self._servers[name]
 
     def __iter__(self) -> Iterator[LimiterNode]:
-        leased = self.leased()
+        leased = self.get_leased()
         return iter([leased.nodes[name] for name in leased.record.active])
 
     def node_for(self, key: str) -> LimiterNode:
         """Return the node that decides for a domain."""
-        return self.leased().node_for(key)
+        return self.get_leased().node_for(key)
 
     def last_known_node(self, key: str) -> LimiterNode:
         """Return a domain's node in the last ring, even after its lease."""
-        return (self._leased or self.leased()).node_for(key)
+        return (self._leased or self.get_leased()).node_for(key)
 
-    def first(self) -> LimiterNode:
+    def first_node(self) -> LimiterNode:
         return next(iter(self))
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
         """Group (domain, item) pairs by node, for reads only. Keeps the order of a node's items."""
-        return self.leased().group(items)
+        return self.get_leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:
         """Return True if a node was chosen under the current ring and the lease lasts."""
@@ -159,7 +159,7 @@ class NodeRing:
         return (
             leased is not None
             and node.version == leased.record.version
-            and lease_clock_s() < leased.until_s
+            and lease_clock_s() < leased.expires_s
         )
 
     def call_one(self, key: str, call: Callable[[LimiterNode], R]) -> R:
@@ -185,7 +185,7 @@ class NodeRing:
         for _ in range(MAX_ATTEMPTS):
             if not remaining:
                 break
-            leased, refused_items = self.leased(), []
+            leased, refused_items = self.get_leased(), []
             for node, group in leased.group((key, (key, item)) for key, item in remaining):
                 try:
                     leased.ensure_arrived(node, (key for key, _ in group))
@@ -199,13 +199,13 @@ class NodeRing:
             raise LimiterUnavailable("the limiter", "its ring keeps changing; try again")
         return results
 
-    def leased(self) -> LeasedRing:
+    def get_leased(self) -> LeasedRing:
         leased, now_s = self._leased, lease_clock_s()
         if leased is not None and now_s < leased.renew_at_s:
             return leased
-        has_expired = leased is None or now_s >= leased.until_s
+        has_expired = leased is None or now_s >= leased.expires_s
         if not self._lock.acquire(blocking=has_expired):
-            return leased or self.leased()  # another thread is reading it
+            return leased or self.get_leased()  # another thread is reading it
         try:
             renewed = self._leased
             if renewed is not None and lease_clock_s() < renewed.renew_at_s:
@@ -213,7 +213,7 @@ class NodeRing:
             return self._read_record()
         except LimiterUnavailable as error:
             leased = self._leased
-            if leased is None or lease_clock_s() >= leased.until_s:
+            if leased is None or lease_clock_s() >= leased.expires_s:
                 raise
             log.warning("cannot read the ring of the limiter: %s", error)
             leased.renew_at_s = lease_clock_s() + RETRY_S
@@ -246,13 +246,13 @@ class NodeRing:
             if copy is not None and RingRecord.parse(copy).version > record.version:
                 self._publish(RingRecord.parse(copy))
             else:
-                self._install(node, record, blank=copy is None)
+                self._install(node, record, is_blank=copy is None)
 
     def install(self, name: str) -> None:
         """Send the ring to a node, unless the node has a newer one."""
         with self._lock:
             leased, node = self._read_record(), self.server(name)
-            self._install(node, leased.record, blank=node.ring_copy() is None)
+            self._install(node, leased.record, is_blank=node.ring_copy() is None)
 
     def replace(self, record: RingRecord, replaces: RingRecord) -> RingRecord:
         """Publish a record in place of another. Returns the record stored afterward."""
@@ -262,18 +262,18 @@ class NodeRing:
                 self.authority.publish(record, replaces=replaces.version), read_s
             ).record
 
-    def _install(self, node: LimiterNode, record: RingRecord, *, blank: bool) -> None:
-        lost = blank and not self.authority.is_first_ring_of(node.name)
+    def _install(self, node: LimiterNode, record: RingRecord, *, is_blank: bool) -> None:
+        has_lost_state = is_blank and not self.authority.is_first_ring_of(node.name)
         stored = node.run(
             "ring_install",
             epoch=node.key("slots", "epoch"),
             ring=node.key("slots", "ring"),
             arrived=node.key("slots", "arrived"),
             version=record.version,
-            record=record.packed(),
+            record=record.pack(),
             restart_version=record.restart_version,
             hold_us=self.hold_us,
-            blank_is_restart=int(lost),
+            blank_is_restart=int(has_lost_state),
         )
         installed = RingRecord.parse(stored)
         if installed.version > record.version:
@@ -292,14 +292,14 @@ class NodeRing:
     def _restore_record(self) -> RingRecord:
         """Return the newest copy on a node in the settings, or else a first ring of these nodes."""
         copies: list[RingRecord] = []
-        for name in self.addresses.first:
+        for name in self.addresses.names_in_settings:
             try:
                 copy = self.server(name).ring_copy()
             except LimiterUnavailable:
                 continue
             copies += [RingRecord.parse(copy)] if copy else []
         newest = max(copies, key=lambda record: record.version, default=None)
-        return newest or RingRecord.first(self.addresses.first, self._lease_s)
+        return newest or RingRecord.create_first(self.addresses.names_in_settings, self._lease_s)
 
     def _publish(self, record: RingRecord) -> LeasedRing:
         read_s = lease_clock_s()

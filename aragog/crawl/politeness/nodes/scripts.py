@@ -18,19 +18,19 @@ MAX_GRANT_LEAD_US = 8_000
 CONCURRENCY_TTL_S = 120
 
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
-_ASK = struct.Struct("<ddIB")
+_SLOT_REQUEST = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
 _PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dIdBHf")
 _PAUSE = struct.Struct("<ddd")
-_RESERVE_HEAD = struct.Struct("<dd")
+_RESERVE_HEADER = struct.Struct("<dd")
 
 
 class SlotArguments(NamedTuple):
     """The arguments of `reserve` for one request."""
 
     interval_us: float
-    longest_us: float
+    max_wait_us: float
     """How far ahead the slot may be, in microseconds."""
     token: int
     """Identifies the slot's owner; 0 for no pre-granted permit."""
@@ -42,11 +42,11 @@ class ReservedSlot(NamedTuple):
 
     at_us: float
     """The time of the slot, or when to ask again after a refusal."""
-    pre_granted: bool
+    is_pre_granted: bool
     """True if the slot includes the permit, because the domain was idle."""
-    refused: bool
+    is_refused: bool
     """True if the next free slot is later than the request can wait."""
-    failing: bool
+    is_failing: bool
     """True if the domain has had errors recently."""
 
 
@@ -71,8 +71,8 @@ def reserve(
         "reserve",
         epoch=node.key("slots", "epoch"),
         slots=[prefix + key for key in keys],
-        ring=_RESERVE_HEAD.pack(node.version, node.hold_us),
-        requests=b"".join(_ASK.pack(*ask) for ask in arguments),
+        ring=_RESERVE_HEADER.pack(node.version, node.hold_us),
+        requests=b"".join(_SLOT_REQUEST.pack(*values) for values in arguments),
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
@@ -116,11 +116,11 @@ def acquire_permit(
 
 
 class PermitReport(NamedTuple):
-    """`release_permits`' arguments for one slot."""
+    """The arguments of `release_permits` for one slot."""
 
     slot: Slot
     at_us: float
-    """When its request was written. 0 if none was."""
+    """When its request was written; 0 if it was not."""
     latency: Latency
     """The latency of its domain's earlier responses."""
     max_slowdown: float
@@ -131,7 +131,7 @@ def release_permits(node: LimiterNode, reports: Sequence[PermitReport]) -> list[
     """
     Release slots' permits, and report their domains' latencies.
 
-    Returns the positions of slots whose domains have moved to another node. Nothing was changed for
+    Returns the indexes of slots whose domains have moved to another node. Nothing was changed for
     them.
     """
     reply = node.call(

@@ -17,7 +17,7 @@ from aragog.crawl.politeness.robots_parser.parse import Rule
 from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comparable_pattern
 
 # Up to this number of rules with wildcards, trying each one is faster than an index.
-MAX_UNINDEXED = 24
+MAX_UNINDEXED_RULES = 24
 
 # The maximum cost of one call, in character comparisons (about 20 ms). Ordinary files need less
 # than a hundredth of it.
@@ -36,7 +36,7 @@ class _WildcardRule(NamedTuple):
     needle: str
     """The pattern's longest literal part. Every matching path contains it."""
     parts: tuple[str, ...]
-    anchored: bool
+    is_anchored: bool
     size: int
     rule: Rule
 
@@ -49,40 +49,44 @@ class Matcher:
         rules: in the order of the file. Of equal rules, the first is reported.
     """
 
-    __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
+    __slots__ = ("_lengths", "_prefixes", "_rules_by_trigram", "_trigrams", "_unindexed_rules")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._prefixes: dict[str, Rule] = {}
-        wild: dict[tuple[bool, str, bool], _WildcardRule] = {}
+        wildcard_rules: dict[tuple[bool, str, bool], _WildcardRule] = {}
         for rule in rules:
-            pattern, anchored = comparable_pattern(rule.pattern, allow=rule.allow)
-            if anchored or "*" in pattern:
-                key = (rule.allow, pattern, anchored)
-                if key not in wild:
-                    wild[key] = _wildcard_rule(rule, pattern, anchored, len(pattern) + anchored)
+            pattern, is_anchored = comparable_pattern(rule.pattern, allow=rule.allow)
+            if is_anchored or "*" in pattern:
+                key = (rule.allow, pattern, is_anchored)
+                if key not in wildcard_rules:
+                    wildcard_rules[key] = _wildcard_rule(
+                        rule, pattern, is_anchored, len(pattern) + is_anchored
+                    )
             else:
                 previous = self._prefixes.setdefault(pattern, rule)
                 if rule.allow and not previous.allow:
                     self._prefixes[pattern] = rule
             if rule.allow and (index_rule := _index_page_rule(rule, pattern)):
-                wild.setdefault((True, index_rule.parts[0], True), index_rule)
+                wildcard_rules.setdefault((True, index_rule.parts[0], True), index_rule)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
-        self._index(sorted(wild.values(), key=_sort_key))
+        self._index(sorted(wildcard_rules.values(), key=_sort_key))
 
-    def _index(self, wild: list[_WildcardRule]) -> None:
+    def _index(self, wildcard_rules: list[_WildcardRule]) -> None:
         """
         Index wildcard rules by one trigram of their longest literal part.
 
         A rule can only match a path that contains this trigram.
         """
-        self._by_gram: dict[str, list[_WildcardRule]] = {}
-        self._others: list[_WildcardRule] = wild
-        if len(wild) > MAX_UNINDEXED:
-            self._others = [w for w in wild if len(w.needle) < 3]
-            for w in wild:
+        self._rules_by_trigram: dict[str, list[_WildcardRule]] = {}
+        self._unindexed_rules: list[_WildcardRule] = wildcard_rules
+        if len(wildcard_rules) > MAX_UNINDEXED_RULES:
+            self._unindexed_rules = [w for w in wildcard_rules if len(w.needle) < 3]
+            for w in wildcard_rules:
                 if len(w.needle) >= 3:
-                    self._by_gram.setdefault(_rarest_trigram(w.needle, self._by_gram), []).append(w)
-        self._grams = frozenset(self._by_gram)
+                    self._rules_by_trigram.setdefault(
+                        _rarest_trigram(w.needle, self._rules_by_trigram), []
+                    ).append(w)
+        self._trigrams = frozenset(self._rules_by_trigram)
 
     def best_rule(self, path: str) -> Rule | None:
         """
@@ -94,27 +98,27 @@ class Matcher:
         path = comparable_path(path)
         rule, priority = self._longest_prefix(path)
         allow = rule.allow if rule else False
-        for wild in self._candidates(path):
-            if wild.priority < priority or (
-                wild.priority == priority and (allow or not wild.allow)
+        for wildcard_rule in self._candidates(path):
+            if wildcard_rule.priority < priority or (
+                wildcard_rule.priority == priority and (allow or not wildcard_rule.allow)
             ):
                 break
-            if _matches(path, wild):
-                return wild.rule
+            if _matches(path, wildcard_rule):
+                return wildcard_rule.rule
         return rule
 
     def _candidates(self, path: str) -> list[_WildcardRule]:
         """Return possibly matching rules by priority."""
-        if not self._others and not self._grams:
+        if not self._unindexed_rules and not self._trigrams:
             return []
         if len(path) * CHAR_WORK > MAX_WORK:
             raise TooCostly
-        if not self._grams:
-            _check_work(path, self._others)
-            return [w for w in self._others if w.needle in path]
-        rules = self._others.copy()
-        for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
-            rules += self._by_gram[gram]
+        if not self._trigrams:
+            _check_work(path, self._unindexed_rules)
+            return [w for w in self._unindexed_rules if w.needle in path]
+        rules = self._unindexed_rules.copy()
+        for trigram in self._trigrams & {path[at : at + 3] for at in range(len(path) - 2)}:
+            rules += self._rules_by_trigram[trigram]
         _check_work(path, rules)
         return sorted([w for w in rules if w.needle in path], key=_sort_key)
 
@@ -133,23 +137,23 @@ def _check_work(path: str, rules: list[_WildcardRule]) -> None:
         raise TooCostly
 
 
-def _wildcard_rule(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
+def _wildcard_rule(rule: Rule, pattern: str, is_anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
     # Empty parts in the middle are redundant. The first and last parts mark the ends, so they stay.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
-    return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
+    return _WildcardRule(priority, rule.allow, needle, parts, is_anchored, len(pattern), rule)
 
 
-def _sort_key(wild: _WildcardRule) -> tuple[int, bool, int]:
-    return (-wild.priority, not wild.allow, wild.rule.line)
+def _sort_key(rule: _WildcardRule) -> tuple[int, bool, int]:
+    return (-rule.priority, not rule.allow, rule.rule.line)
 
 
 def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
     """Return the trigram near the end of `needle` that the fewest rules in the index have."""
     end = len(needle)
-    grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
-    return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
+    trigrams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
+    return min(trigrams, key=lambda trigram: len(by_gram.get(trigram, ())))
 
 
 def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
@@ -160,21 +164,21 @@ def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):
         return None
-    return _wildcard_rule(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
+    return _wildcard_rule(rule, pattern[: slash + 1], is_anchored=True, priority=slash + 2)
 
 
-def _matches(path: str, wild: _WildcardRule) -> bool:
-    parts = wild.parts
+def _matches(path: str, rule: _WildcardRule) -> bool:
+    parts = rule.parts
     if not path.startswith(parts[0]):
         return False
     at = len(parts[0])
     if len(parts) == 1:
-        return not wild.anchored or at == len(path)
+        return not rule.is_anchored or at == len(path)
     for part in parts[1:-1]:
         position = path.find(part, at)
         if position < 0:
             return False
         at = position + len(part)
-    if wild.anchored:
+    if rule.is_anchored:
         return len(path) - at >= len(parts[-1]) and path.endswith(parts[-1])
     return path.find(parts[-1], at) >= 0

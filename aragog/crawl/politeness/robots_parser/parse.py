@@ -33,7 +33,7 @@ Field = Literal[
 ]  # fmt: skip
 
 # Prefixes of field names, checked in this order, ignoring case.
-_FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
+_FIELD_PREFIXES: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("user-agent", (b"user-agent", b"useragent", b"user agent")),
     ("allow", (b"allow",)),
     ("disallow", (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw")),
@@ -49,9 +49,9 @@ _WHOLE_NAMES: dict[bytes, Field] = {
     b"visit-time": "visit-time",
 }
 MAX_LICENSES = 20
-MAX_TIMED = 50
+MAX_TIMED_RULES = 50
 _BOM = b"\xef\xbb\xbf"
-_TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_NEEDS_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _TOKEN = re.compile(rb"[A-Za-z_-]*")
 _NAME_END = re.compile(rb"[/\s]")
 _RATE = re.compile(
@@ -144,65 +144,65 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
         agents: keep only these agents' groups (names in lower case); all groups if None.
     """
     reader = _Reader(None if agents is None else frozenset(agents))
-    for number, line in enumerate(_lines(body), 1):
-        name, value = _directive(line)
+    for number, line in enumerate(_split_lines(body), 1):
+        name, value = _parse_directive(line)
         if name:
             reader.read(name, value, number)
     return reader.lines
 
 
 class _Reader:
-    """The parser's state, with the current group and the result so far."""
+    """The parser's state: the current group and the result so far."""
 
     def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
         self._agents = agents
         self._in_groups = False
-        self._begin_group()
-        self._begin_delay()
+        self._start_group()
+        self._start_delay()
 
-    def _begin_group(self) -> None:
+    def _start_group(self) -> None:
         self._group: list[Rule] = []
-        self._known: set[tuple[bool, str]] = set()
+        self._known_rules: set[tuple[bool, str]] = set()
         self._usage: list[UsageRule] = []
         self._timed: list[TimedRule] = []
-        self._agents_of_group: list[str] = []
-        self._group_wanted = self._group_over = False
+        self._group_agents: list[str] = []
+        self._is_group_wanted = self._is_agent_list_done = False
 
-    def _begin_delay(self) -> None:
+    def _start_delay(self) -> None:
         self._delay: list[float] = []
-        self._delay_wanted = self._delay_over = False
+        self._is_delay_wanted = self._is_delay_agent_list_done = False
 
     def read(self, name: Field, value: bytes, number: int) -> None:
         if name == "user-agent":
-            self._user_agent(value)
+            self._add_agents(value)
         elif name in ("allow", "disallow"):
-            self._group_over = self._delay_over = True
-            if value and self._group_wanted:
-                self._rule(name == "allow", escape_octets(value), number)
+            self._is_agent_list_done = self._is_delay_agent_list_done = True
+            if value and self._is_group_wanted:
+                self._add_rule(name == "allow", escape_octets(value), number)
         elif name == "crawl-delay":
             # Some files list agents with delays but without rules in between. So a delay ends the
             # list of agents for delays, but not for rules.
-            self._delay_over = True
-            seconds = _seconds(value) if self._delay_wanted else None
+            self._is_delay_agent_list_done = True
+            seconds = _parse_seconds(value) if self._is_delay_wanted else None
             if seconds is not None:
                 self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
         elif name in ("request-rate", "visit-time"):
-            self._delay_over = True
-            self._timed_rule(timed_rule(name == "visit-time", value, number))
+            self._is_delay_agent_list_done = True
+            self._add_timed_rule(parse_timed_rule(name == "visit-time", value, number))
         elif name in ("content-usage", "content-signal"):
-            self._group_over = self._delay_over = True
-            self._preference(name, value, number)
+            self._is_agent_list_done = self._is_delay_agent_list_done = True
+            self._add_preference(name, value, number)
         elif name == "license":
             if value and len(self.lines.licenses) < MAX_LICENSES:
                 self.lines.licenses.append((value.decode("utf-8", "replace"), number))
         elif value:
             self.lines.sitemaps.append(value.decode("utf-8", "replace"))
 
-    def _preference(
+    def _add_preference(
         self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
     ) -> None:
-        """Process a preference. As a rule of its group, it ends the list of agents."""
+        """Add a preference. Like any rule of a group, it ends the group's list of agents."""
         path = b""
         if value[:1] == b"/":
             path, _, value = value.replace(b"\t", b" ").partition(b" ")
@@ -211,48 +211,48 @@ class _Reader:
         if not self._in_groups:
             if name == "content-signal":
                 self.lines.signals.append(rule)
-        elif text and self._group_wanted and len(self._usage) < MAX_RULES:
+        elif text and self._is_group_wanted and len(self._usage) < MAX_RULES:
             if not self._usage:
-                for agent in self._agents_of_group:
-                    _share(self.lines.usage, agent, self._usage)
+                for agent in self._group_agents:
+                    _add_group(self.lines.usage, agent, self._usage)
             self._usage.append(rule)
 
-    def _timed_rule(self, rule: TimedRule | None) -> None:
-        if rule is None or not self._group_wanted or len(self._timed) >= MAX_TIMED:
+    def _add_timed_rule(self, rule: TimedRule | None) -> None:
+        if rule is None or not self._is_group_wanted or len(self._timed) >= MAX_TIMED_RULES:
             return
         if not self._timed:
-            for agent in self._agents_of_group:
-                _share(self.lines.timed, agent, self._timed)
+            for agent in self._group_agents:
+                _add_group(self.lines.timed, agent, self._timed)
         self._timed.append(rule)
 
-    def _user_agent(self, value: bytes) -> None:
+    def _add_agents(self, value: bytes) -> None:
         self._in_groups = True
-        if self._group_over:
-            self._begin_group()
-        if self._delay_over:
-            self._begin_delay()
+        if self._is_agent_list_done:
+            self._start_group()
+        if self._is_delay_agent_list_done:
+            self._start_delay()
         for agent in agent_names(value):
             if self._agents is None or agent in self._agents:
-                self._group_wanted = self._delay_wanted = True
-                self._agents_of_group.append(agent)
-                _share(self.lines.groups, agent, self._group)
-                _share(self.lines.delays_s, agent, self._delay)
+                self._is_group_wanted = self._is_delay_wanted = True
+                self._group_agents.append(agent)
+                _add_group(self.lines.groups, agent, self._group)
+                _add_group(self.lines.delays_s, agent, self._delay)
 
-    def _rule(self, allow: bool, pattern: str, number: int) -> None:
+    def _add_rule(self, allow: bool, pattern: str, number: int) -> None:
         # Keep one rule above the limit, so that the matcher can detect the excess.
-        if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
-            self._known.add((allow, pattern))
+        if (allow, pattern) not in self._known_rules and len(self._group) <= MAX_RULES:
+            self._known_rules.add((allow, pattern))
             self._group.append(Rule(allow, pattern, number))
 
 
-def _share(lists: dict[str, list[list[T]]], agent: str, group: list[T]) -> None:
+def _add_group(lists: dict[str, list[list[T]]], agent: str, group: list[T]) -> None:
     """Add `group` to the groups of `agent`, once."""
     groups = lists.setdefault(agent, [])
     if not groups or groups[-1] is not group:
         groups.append(group)
 
 
-def _lines(body: bytes) -> list[bytes]:
+def _split_lines(body: bytes) -> list[bytes]:
     if len(body) > MAX_BYTES:
         body = body[: MAX_BYTES + 1]
         end = max(body.rfind(b"\n"), body.rfind(b"\r"))
@@ -265,7 +265,7 @@ def _lines(body: bytes) -> list[bytes]:
     return body[skip:].splitlines()
 
 
-def _directive(line: bytes) -> tuple[Field, bytes]:
+def _parse_directive(line: bytes) -> tuple[Field, bytes]:
     """Return a line's field and value. An unknown field is empty."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
@@ -273,17 +273,17 @@ def _directive(line: bytes) -> tuple[Field, bytes]:
     name, colon, value = line.partition(b":")
     if colon:
         name = name.strip()
-        return _WHOLE_NAMES.get(name.lower()) or field_for(name), value.strip()
+        return _WHOLE_NAMES.get(name.lower()) or get_field(name), value.strip()
     words = line.strip().replace(b"\t", b" ").split(b" ")
     words = [word for word in words if word]
     # A missing colon is a frequent error. Two words are unambiguous.
-    return (field_for(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
+    return (get_field(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
 
 
-def field_for(name: bytes) -> Field:
+def get_field(name: bytes) -> Field:
     """Return the field with this name; empty for unknown names."""
     lower_name = name.lower()
-    for field_name, prefixes in _FIELDS:
+    for field_name, prefixes in _FIELD_PREFIXES:
         if lower_name.startswith(prefixes):
             return field_name
     return ""
@@ -309,7 +309,7 @@ def escape_octets(value: bytes) -> str:
     """Return the value in ASCII. Octets above 127 become `%XX`, and existing escapes upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
-    return _TO_ESCAPE.sub(_escape, value).decode("ascii")
+    return _NEEDS_ESCAPE.sub(_escape, value).decode("ascii")
 
 
 def _escape(match: re.Match[bytes]) -> bytes:
@@ -317,7 +317,7 @@ def _escape(match: re.Match[bytes]) -> bytes:
     return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
 
 
-def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
+def parse_timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
     """
     Return the rule of a Request-rate or Visit-time line, or None if it is invalid.
 
@@ -330,7 +330,7 @@ def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
     if match is None:
         return None
     begin, end = match["begin"], match["end"]
-    span = (0, 1440) if begin is None else (_minute(begin), _minute(end))
+    span = (0, 1440) if begin is None else (_parse_minute(begin), _parse_minute(end))
     if span[0] is None or span[1] is None:
         return None
     end_min = span[1] if begin is None else min(1440, span[1] + 1)
@@ -340,12 +340,12 @@ def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
     return TimedRule(seconds / documents, span[0], end_min, line) if documents and seconds else None
 
 
-def _minute(text: bytes) -> int | None:
+def _parse_minute(text: bytes) -> int | None:
     hours, minutes = int(text[:2]), int(text[2:])
     return hours * 60 + minutes if hours < 24 and minutes < 60 else None
 
 
-def _seconds(value: bytes) -> float | None:
+def _parse_seconds(value: bytes) -> float | None:
     """
     Return the number of seconds that `value` starts with, or None.
 

@@ -19,33 +19,33 @@ _PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 # Matches an escape, a bare `%`, and every character to escape: in the path, in the query (the
 # apostrophe), or because it is not ASCII.
-_TO_SPELL = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
+_NOT_NORMALIZED = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
 # A partial escape at the end of a literal part also matches every escape that starts with it.
-_CUT_SHORT = re.compile(r"%([0-9A-Fa-f]?)(?=\*|\Z)")
+_PARTIAL_ESCAPE = re.compile(r"%([0-9A-Fa-f]?)(?=\*|\Z)")
 
 
 def comparable_path(path: str) -> str:
     """Return a URL's path and query in the common form."""
-    if _TO_SPELL.search(path) is not None:
-        path = _TO_SPELL.sub(_spell, path)
+    if _NOT_NORMALIZED.search(path) is not None:
+        path = _NOT_NORMALIZED.sub(_normalize_match, path)
     return path.replace("*", STAR).replace("$", DOLLAR)
 
 
-def path_of(url: str) -> str:
+def get_path(url: str) -> str:
     """
     Return a URL's path and query, with or without a scheme; `/` if it has no path.
 
     Does not normalize. Returns some path for any string.
     """
     start = 2 if url.startswith("//") else 0
-    early = _PATH_START.search(url, start)
+    path_start = _PATH_START.search(url, start)
     scheme = url.find("://", start)
-    if scheme >= 0 and not (early and early.start() < scheme):
-        early = _PATH_START.search(url, scheme + 3)
-    if early is None:
+    if scheme >= 0 and not (path_start and path_start.start() < scheme):
+        path_start = _PATH_START.search(url, scheme + 3)
+    if path_start is None:
         return "/"
-    begin, end = early.start(), url.find("#", start)
+    begin, end = path_start.start(), url.find("#", start)
     if 0 <= end < begin:
         return "/"
     path = url[begin:end] if end >= 0 else url[begin:]
@@ -59,22 +59,22 @@ def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     Every `*` in the result is a wildcard. A backslash in the path becomes a slash. A Disallow
     pattern that ends in a partial escape matches every escape that starts with it.
     """
-    anchored = pattern.endswith("$")
-    if anchored:
+    is_anchored = pattern.endswith("$")
+    if is_anchored:
         pattern = pattern[:-1]
     if "\\" in pattern:
-        path, question, query = pattern.partition("?")
-        pattern = path.replace("\\", "/") + question + query
-    if _TO_SPELL.search(pattern) is not None:
-        if not allow and not anchored and _CUT_SHORT.search(pattern) is not None:
-            parts = _CUT_SHORT.sub("\0", pattern).split("\0")
-            pattern = "%".join(_TO_SPELL.sub(_spell, part) for part in parts)
+        path, question_mark, query = pattern.partition("?")
+        pattern = path.replace("\\", "/") + question_mark + query
+    if _NOT_NORMALIZED.search(pattern) is not None:
+        if not allow and not is_anchored and _PARTIAL_ESCAPE.search(pattern) is not None:
+            parts = _PARTIAL_ESCAPE.sub("\0", pattern).split("\0")
+            pattern = "%".join(_NOT_NORMALIZED.sub(_normalize_match, part) for part in parts)
         else:
-            pattern = _TO_SPELL.sub(_spell, pattern)
-    return pattern.replace("$", DOLLAR), anchored
+            pattern = _NOT_NORMALIZED.sub(_normalize_match, pattern)
+    return pattern.replace("$", DOLLAR), is_anchored
 
 
-def _spell(match: re.Match[str]) -> str:
+def _normalize_match(match: re.Match[str]) -> str:
     text = match.group()
     if len(text) == 3:
         char = chr(int(text[1:], 16))

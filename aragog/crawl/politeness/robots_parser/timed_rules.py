@@ -40,11 +40,12 @@ class TimedRule(NamedTuple):
         return self._replace(end_min=(self.begin_min + MIN_VISIT_MIN) % _DAY_MIN)
 
     def __str__(self) -> str:
-        times = f"{_clock(self.begin_min)} to {_clock((self.end_min - 1) % _DAY_MIN)} UTC"
-        where = f"robots.txt line {self.line}"
+        last_min = (self.end_min - 1) % _DAY_MIN
+        times = f"{_format_minute(self.begin_min)} to {_format_minute(last_min)} UTC"
+        location = f"robots.txt line {self.line}"
         if self.is_visit:
-            return f"visits from {times} ({where}, Visit-time)"
-        return f"one request per {self.delay_s:g} s from {times} ({where}, Request-rate)"
+            return f"visits from {times} ({location}, Visit-time)"
+        return f"one request per {self.delay_s:g} s from {times} ({location}, Request-rate)"
 
 
 def minute_of_day(at_s: float) -> float:
@@ -52,5 +53,5 @@ def minute_of_day(at_s: float) -> float:
     return at_s % 86_400 / 60
 
 
-def _clock(minute: int) -> str:
+def _format_minute(minute: int) -> str:
     return f"{minute // 60:02}:{minute % 60:02}"

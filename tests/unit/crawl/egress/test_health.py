@@ -75,14 +75,14 @@ def test_failures_and_recoveries_are_reported_once_each():
 def test_unreachable_domains_count_only_in_a_row():
     ways, _, reported = health()
     for n in range(4):
-        ways.record_unreached("a", f"{n}.test", "502")
+        ways.record_unreachable("a", f"{n}.test", "502")
     ways.record_success("a")
     for n in range(4):
-        ways.record_unreached("a", "same.test", "502")
-        ways.record_unreached("a", f"{n % 3}.test", "502")
+        ways.record_unreachable("a", "same.test", "502")
+        ways.record_unreachable("a", f"{n % 3}.test", "502")
     assert reported == []
 
-    ways.record_unreached("a", "fifth.test", "502")
+    ways.record_unreachable("a", "fifth.test", "502")
     assert "5 domains in a row" in ways.reason(["a"])
 
 

@@ -34,7 +34,7 @@ def test_scheme_decides_the_protocol_and_who_resolves(scheme, protocol, resolves
     way = EgressRoute.from_settings("far", WaySettings(proxy=f"{scheme}://proxy:1080"))
     server = way.server(URL, "", 0)
 
-    assert (server.scheme, server.resolves) == (protocol, resolves)
+    assert (server.scheme, server.resolves_names) == (protocol, resolves)
 
 
 def test_placeholders_in_braces_create_sessions(monkeypatch):

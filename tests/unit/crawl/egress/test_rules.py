@@ -28,8 +28,8 @@ def rules(*given, has_proxy=False):
         ({"crawls": ("prices",)}, "http://any.test/", {"crawl": "prices"}, True),
         ({"crawls": ("prices",)}, "http://any.test/", {}, False),
         ({"crawls": ("prices",), "suffixes": ("de",)}, "http://a.fr/", {"crawl": "prices"}, False),
-        ({"after": (403,)}, "http://any.test/", {"after": 403}, True),
-        ({"after": (403,)}, "http://any.test/", {"after": 429}, False),
+        ({"after": (403,)}, "http://any.test/", {"previous_status": 403}, True),
+        ({"after": (403,)}, "http://any.test/", {"previous_status": 429}, False),
         ({"after": (403,)}, "http://any.test/", {}, False),
     ],
 )
@@ -54,13 +54,15 @@ def test_first_matching_rule_decides_and_fetch_proxy_is_the_fallback():
 def test_rules_for_a_status_take_precedence_over_others():
     by = rules(EgressRule(ways=("a",)), EgressRule(ways=("b",), after=(403, 429)))
 
-    found = [by.route("http://x.test/", EgressContext(after=n)).names for n in (0, 403, 429)]
+    found = [
+        by.route("http://x.test/", EgressContext(previous_status=n)).names for n in (0, 403, 429)
+    ]
     assert found == [("a",), ("b",), ("b",)]
 
 
 def test_route_changes_after_a_status_only_by_a_rule_and_once():
     by = rules(EgressRule(ways=("b",), after=(403,), hosts=("a.test",)))
-    first, then = EgressContext(), EgressContext(after=403)
+    first, then = EgressContext(), EgressContext(previous_status=403)
 
     assert by.routes_differ("http://a.test/", first, 403)
     assert not by.routes_differ("http://a.test/", then, 403)

@@ -16,9 +16,9 @@ def test_kernel_reports_how_long_a_response_waits_to_be_read():
         origin, _ = server.accept()
         with origin:
             origin.sendall(b"x")
-            wait_until(lambda: connection.unread_s() >= 0.05)
+            wait_until(lambda: connection.kernel_wait_s() >= 0.05)
             origin.sendall(b"y")
-            wait_until(lambda: connection.unread_s() < 0.05)
+            wait_until(lambda: connection.kernel_wait_s() < 0.05)
         connection.close()
 
-        assert connection.unread_s() == 0.0
+        assert connection.kernel_wait_s() == 0.0

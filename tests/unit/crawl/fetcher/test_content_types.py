@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.fetcher.content_types import (
     content_refusal,
-    content_type_of,
+    effective_content_type,
     type_refusal,
 )
 
@@ -47,7 +47,7 @@ ALLOWED = ("text/html", "application/json")
     ],
 )
 def test_last_usable_content_type_counts(values, expected):
-    assert content_type_of(values) == expected
+    assert effective_content_type(values) == expected
 
 
 def test_types_are_compared_without_parameters_and_case():

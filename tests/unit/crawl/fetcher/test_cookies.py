@@ -208,13 +208,15 @@ def test_cookie_prefixes_are_enforced(scheme, line, is_kept):
 
 def test_session_cookies_round_trip_with_their_scope():
     clock = ManualClock()
-    jar = OriginCookies.from_plain("https://a.test", (), clock)
+    jar = OriginCookies.from_json_values("https://a.test", (), clock)
     url = "https://a.test/in/x"
     jar.learn(url, answer("a=1; Path=/", "b=2; Max-Age=60", "c=3; Secure; Domain=a.test; Path=/in"))
 
-    kept = OriginCookies.from_plain("https://a.test", json.loads(json.dumps(jar.plain())), clock)
+    kept = OriginCookies.from_json_values(
+        "https://a.test", json.loads(json.dumps(jar.to_json_values())), clock
+    )
 
-    assert kept.plain() == jar.plain()
+    assert kept.to_json_values() == jar.to_json_values()
     assert kept.header(url) == "b=2; c=3; a=1"
     assert kept.header("https://a.test/out") == "a=1"
     clock.advance_ms(61_000)
@@ -222,7 +224,7 @@ def test_session_cookies_round_trip_with_their_scope():
 
 
 def test_session_cookies_belong_to_one_origin():
-    jar = OriginCookies.from_plain("https://a.test", (), ManualClock())
+    jar = OriginCookies.from_json_values("https://a.test", (), ManualClock())
 
     jar.learn("http://a.test/", answer("plain=1"))
     jar.learn("https://b.test/", answer("other=1"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.fetcher.faults import Fault, LimitExceeded, TransportError
-from aragog.crawl.fetcher.http1.head import Delimiter, Framing, framing_of, parse_head
+from aragog.crawl.fetcher.http1.head import Delimiter, Framing, get_framing, parse_head
 from tests.support.byte_streams import channel_of
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -31,7 +31,7 @@ def head(lines: bytes, status: bytes = OK):
 def test_status_line_needs_no_reason(line, expected):
     parsed = parse_head(line)
 
-    assert (parsed.minor, parsed.status, parsed.reason) == expected
+    assert (parsed.minor_version, parsed.status, parsed.reason) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_ambiguous_headers_are_refused(lines, reason):
     ],
 )
 def test_body_ends_according_to_rfc_9112(lines, expected):
-    assert framing_of(head(lines)) == expected
+    assert get_framing(head(lines)) == expected
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
 def test_responses_204_and_304_never_have_a_body(status):
     text = b"Content-Length: 677777\r\nTransfer-Encoding: chunked\r\n"
 
-    framing = framing_of(head(text, b"HTTP/1.1 " + status + b"\r\n"))
+    framing = get_framing(head(text, b"HTTP/1.1 " + status + b"\r\n"))
 
     assert framing == Framing(Delimiter.NO_BODY, persistent=True)
 
 
 def test_http_1_0_keeps_a_connection_only_on_request():
-    plain = framing_of(head(b"Content-Length: 1\r\n", b"HTTP/1.0 200 OK\r\n"))
-    kept = framing_of(
+    plain = get_framing(head(b"Content-Length: 1\r\n", b"HTTP/1.0 200 OK\r\n"))
+    kept = get_framing(
         head(b"Content-Length: 1\r\nConnection: Keep-Alive\r\n", b"HTTP/1.0 200 OK\r\n")
     )
 
@@ -186,7 +186,7 @@ def test_http_1_0_keeps_a_connection_only_on_request():
 )
 def test_contradictory_framing_is_refused(lines):
     with pytest.raises(TransportError):
-        framing_of(head(lines))
+        get_framing(head(lines))
 
 
 CHUNKED, LENGTH = Framing(Delimiter.LAST_CHUNK), Framing(Delimiter.LENGTH, 7)
@@ -205,16 +205,16 @@ CHUNKED, LENGTH = Framing(Delimiter.LAST_CHUNK), Framing(Delimiter.LENGTH, 7)
     ],
 )  # fmt: skip
 def test_transfer_coding_overrides_a_length_and_closes_the_connection(lines, expected):
-    assert framing_of(head(lines)) == expected
+    assert get_framing(head(lines)) == expected
 
 
 @pytest.mark.parametrize("name", [b"identity", b"binary", b"UTF-8", b"text/html", b"gobbledigook"])
 def test_unknown_transfer_coding_counts_as_absent(name):
     chunked = Framing(Delimiter.LAST_CHUNK, persistent=True)
 
-    assert framing_of(head(b"Transfer-Encoding: %b\r\n" % name)) == Framing(Delimiter.CLOSE)
-    assert framing_of(head(b"Transfer-Encoding: %b, chunked\r\n" % name)) == chunked
-    assert framing_of(head(b"Transfer-Encoding: chunked, %b\r\n" % name)) == chunked
+    assert get_framing(head(b"Transfer-Encoding: %b\r\n" % name)) == Framing(Delimiter.CLOSE)
+    assert get_framing(head(b"Transfer-Encoding: %b, chunked\r\n" % name)) == chunked
+    assert get_framing(head(b"Transfer-Encoding: chunked, %b\r\n" % name)) == chunked
 
 
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b"\n\n", b"\r\n\n", b"\n\r\n"])
@@ -283,7 +283,7 @@ def test_any_bytes_are_a_head_or_a_fault(data, size):
             continue
         assert 200 <= parsed.status <= 999
         try:
-            framing = framing_of(parsed)
+            framing = get_framing(parsed)
         except Fault:
             continue
         assert framing.length >= 0

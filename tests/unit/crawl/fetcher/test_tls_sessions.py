@@ -32,7 +32,7 @@ def test_sessions_differ_by_name_port_address_and_route():
         KEY._replace(host="other.test"),
         KEY._replace(port=8443),
         KEY._replace(address="192.0.2.2"),
-        KEY._replace(way="office"),
+        KEY._replace(route_key="office"),
     ]
     assert [sessions.take(other) for other in others] == [None] * 4
 

@@ -50,10 +50,10 @@ def test_missing_and_unknown_keys_are_reported(keys):
         f"it lacks the key {first.thumbprint}, which signs now; publish it"
     ]
     other_key = new_key(0)
-    assert problems(first_directory, [replace(first, until_s=None), other_key])[0].startswith(
+    assert problems(first_directory, [replace(first, end_s=None), other_key])[0].startswith(
         f"it lacks the key {other_key.thumbprint}"
     )
-    assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, until_s=None)]) == [
+    assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, end_s=None)]) == [
         f"it contains the key {second.thumbprint}, which is not in the key file; remove it"
     ]
 
@@ -121,7 +121,7 @@ def test_signatures_for_another_host_are_invalid(keys):
 
 def test_expiring_signatures_are_reported(keys):
     file = key_directory(AGENT, keys[:1], NOW_S)
-    keys = [replace(keys[0], until_s=None)]
+    keys = [replace(keys[0], end_s=None)]
     expires_s = NOW_S + SIGNATURE_LIFETIME_S
 
     assert problems(file, keys, expires_s - 8 * DAY_S) == []

@@ -12,12 +12,12 @@ from aragog.crawl.identity.keys import (
     KeyFile,
     check_key_file,
     encode_base64url,
+    jwk_thumbprint,
     new_key,
     published_keys,
     read_keys,
     rotate_keys,
     signing_key,
-    thumbprint_of,
     write_keys,
 )
 from aragog.errors import ConfigError
@@ -48,7 +48,7 @@ def test_key_file_is_private_and_round_trips(path):
 def test_key_id_is_the_thumbprint_of_rfc_8037():
     x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
 
-    assert thumbprint_of(x) == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
+    assert jwk_thumbprint(x) == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 
 
 def test_new_key_never_replaces_a_file(path):
@@ -72,7 +72,7 @@ def test_key_file_readable_by_others_is_refused(path):
 
 def entry():
     key = new_key(0)
-    return key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())}
+    return key.public_jwk() | {"d": encode_base64url(key.private_key.private_bytes_raw())}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_missing_key_file_is_reported(path):
 
 def test_key_never_shows_its_private_part():
     key = new_key(0)
-    private = encode_base64url(key.private.private_bytes_raw())
+    private = encode_base64url(key.private_key.private_bytes_raw())
 
     assert private not in repr(key)
     assert private not in json.dumps(key.public_jwk())
@@ -162,13 +162,13 @@ def test_second_rotation_extends_no_key_and_drops_expired_ones():
     keys = rotate_keys(keys, third, NOW_S + DAY_S, DAY_S)
 
     assert [key.thumbprint for key in keys] == [second.thumbprint, third.thumbprint]
-    assert keys[0].until_s == NOW_S + 3 * DAY_S
+    assert keys[0].end_s == NOW_S + 3 * DAY_S
 
 
 def test_key_file_without_a_valid_key_is_an_error(path):
     write_keys(path, [new_key(NOW_S)], overwrite=False)
 
-    assert check_key_file(path, NOW_S).from_s == NOW_S
+    assert check_key_file(path, NOW_S).start_s == NOW_S
     with pytest.raises(ConfigError, match="no key is valid now"):
         check_key_file(path, NOW_S - 1)
 

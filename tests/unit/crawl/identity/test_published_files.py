@@ -68,7 +68,7 @@ def test_every_key_signs_the_directory_for_its_host(now_s):
 
 def test_expired_keys_are_not_published(now_s):
     old, new = new_key(0), new_key(now_s)
-    keys = [replace(old, until_s=now_s - 1), new]
+    keys = [replace(old, end_s=now_s - 1), new]
 
     file = key_directory(AGENT, keys, now_s)
 

@@ -21,7 +21,7 @@ from aragog.crawl.identity.signature_base import (
     Component,
     SignedMessage,
     UnsignableError,
-    authority_of,
+    normalize_authority,
     signature_base,
     signature_parameters,
 )
@@ -173,4 +173,4 @@ def test_missing_component_cannot_be_signed(component):
     ],
 )
 def test_authority_has_no_default_port(host, scheme, authority):
-    assert authority_of(host, scheme) == authority
+    assert normalize_authority(host, scheme) == authority

@@ -11,8 +11,8 @@ def test_server_leaves_the_rotation_after_three_errors_in_a_row():
     breaker.record_failure(0.0)
 
     assert not breaker.is_healthy
-    assert not breaker.may_call(4.9)
-    assert breaker.may_call(5.0)
+    assert not breaker.can_call(4.9)
+    assert breaker.can_call(5.0)
     breaker.record_success(0.01, 5.0)
     assert breaker.is_healthy
 
@@ -29,7 +29,7 @@ def test_success_between_errors_resets_the_count():
 
 def test_one_timeout_or_slow_response_is_enough():
     timeout, slow = Breaker(), Breaker()
-    timeout.record_failure(0.0, at_once=True)
+    timeout.record_failure(0.0, is_fatal=True)
     slow.record_success(1.5, 0.0)
 
     assert not timeout.is_healthy
@@ -39,7 +39,7 @@ def test_one_timeout_or_slow_response_is_enough():
 def test_unreachable_server_is_probed_every_five_seconds():
     breaker, now_s, rests = Breaker(), 0.0, []
     for _ in range(6):
-        breaker.record_failure(now_s, at_once=True)
+        breaker.record_failure(now_s, is_fatal=True)
         rests.append(breaker.probe_at_s - now_s)
         now_s = breaker.probe_at_s
 
@@ -48,7 +48,7 @@ def test_unreachable_server_is_probed_every_five_seconds():
 
 
 def test_wait_doubles_up_to_its_limit_and_resets_after_a_response():
-    breaker, waits = Breaker(errors=1, first_wait_s=1, max_wait_s=10), []
+    breaker, waits = Breaker(max_errors=1, first_wait_s=1, max_wait_s=10), []
     for _ in range(200):
         breaker.record_failure(100.0)
         waits.append(breaker.probe_at_s - 100.0)

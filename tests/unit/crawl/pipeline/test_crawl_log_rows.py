@@ -4,7 +4,8 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from aragog.crawl.pipeline.crawl_log import COLUMNS, FolderFiles, rows_of, table_of
+from aragog.crawl.pipeline.crawl_log import COLUMNS, make_rows, to_arrow_table
+from aragog.crawl.pipeline.crawl_log_files import FolderFiles
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import ContentUnavailable
 from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord, Hop, OutcomeKind
@@ -25,7 +26,7 @@ def test_stored_fetch_has_one_row_with_its_facts():
     job = UrlJob(url=A, depth=2, request_id="r1")
     hop = Hop(B, 301, A)
 
-    (row,) = rows_of([stored(A, status=200, total_ms=12.5, hops=(hop,)), stored(B)], [job], {})
+    (row,) = make_rows([stored(A, status=200, total_ms=12.5, hops=(hop,)), stored(B)], [job], {})
 
     read = orjson.loads(row)
     assert set(read) == set(COLUMNS) - {"logged_at"} | {"fetched_at"}
@@ -34,7 +35,7 @@ def test_stored_fetch_has_one_row_with_its_facts():
 
 
 def test_row_has_every_single_value_of_the_fetch_record():
-    (row,) = rows_of(
+    (row,) = make_rows(
         [stored(A, first_byte_ms=3.5, tls="TLSv1.3", truncated=True)], [UrlJob(url=A)], {}
     )
 
@@ -46,15 +47,15 @@ def test_row_has_every_single_value_of_the_fetch_record():
 def test_row_names_the_page_that_already_had_the_body():
     done = {A: Written(A, A, same_as=B)}
 
-    rows = rows_of([stored(A), stored(B)], [UrlJob(url=A), UrlJob(url=B)], done)
+    rows = make_rows([stored(A), stored(B)], [UrlJob(url=A), UrlJob(url=B)], done)
 
     assert [orjson.loads(row)["same_as"] for row in rows] == [B, None]
 
 
 def test_table_has_the_types_of_the_columns():
-    (row,) = rows_of([stored(A, status=404)], [UrlJob(url=A)], {})
+    (row,) = make_rows([stored(A, status=404)], [UrlJob(url=A)], {})
 
-    table = table_of([(NOW_MS, row)], pa)
+    table = to_arrow_table([(NOW_MS, row)], pa)
 
     assert table.column_names == list(COLUMNS)
     (read,) = table.to_pylist()

@@ -7,8 +7,8 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, validate
-from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.errors import BadInput, InvalidMessage
 
 DOCS = CrawlRecord(
@@ -21,7 +21,7 @@ def test_record_round_trips_with_unknown_fields():
 
     record = CrawlRecord.read(wire)
 
-    assert replace(record, unknown={}) == DOCS
+    assert replace(record, unknown_fields={}) == DOCS
     assert orjson.loads(record.wire())["quota"] == 9
 
 
@@ -49,7 +49,7 @@ def test_crawl_ends_at_its_end_time():
 
     assert before.ended == {2, 5}
     assert after.ended == {2, 5, 7}
-    assert before.record_of(5) is DOCS
+    assert before.get_record(5) is DOCS
 
 
 def test_paused_crawls_are_found_by_number():
@@ -58,7 +58,7 @@ def test_paused_crawls_are_found_by_number():
     crawls = Crawls.from_records({"docs": paused}, frozenset(), (), now_ms=0)
 
     assert crawls.paused == {7}
-    assert not crawls.all_may_continue
+    assert not crawls.can_all_continue
 
 
 @pytest.mark.parametrize(

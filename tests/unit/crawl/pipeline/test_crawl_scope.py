@@ -93,8 +93,8 @@ def test_page_rules_do_not_apply_to_urls():
     scope = Scope.from_rules(["type:text/html", "-language:de"])
 
     assert scope.decide("http://a.example/") == (True, "no rule")
-    assert scope.is_about_pages
-    assert not Scope.from_rules(["host:a.example"]).is_about_pages
+    assert scope.has_page_rules
+    assert not Scope.from_rules(["host:a.example"]).has_page_rules
 
 
 @pytest.mark.parametrize(

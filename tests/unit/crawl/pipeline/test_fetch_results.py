@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from aragog.crawl.pipeline.fetch_results import result_of, without_fetch
+from aragog.crawl.pipeline.fetch_results import make_result, result_without_fetch
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.fetch_record import outcome as o
@@ -17,7 +17,7 @@ JOB = UrlJob(url=URL)
 def test_page_has_its_token_and_the_hash_and_size_of_its_body():
     page = fetched(URL, "<p>text")
 
-    result = result_of(JOB, page, "token", pack(page.body))
+    result = make_result(JOB, page, "token", pack(page.body))
 
     assert (result.fetch.outcome, result.token) == (o.OutcomeKind.FETCHED, "token")
     assert result.body_hash == hashlib.sha256(page.body).hexdigest()
@@ -36,7 +36,7 @@ def test_page_has_its_token_and_the_hash_and_size_of_its_body():
     ids=lambda outcome: type(outcome).__name__,
 )
 def test_other_outcomes_have_a_reason_and_no_body(outcome):
-    result = result_of(JOB, outcome, "token")
+    result = make_result(JOB, outcome, "token")
 
     assert result.fetch.outcome is outcome.outcome
     assert (result.fetch.status, result.fetch.reason) == (outcome.status, "why")
@@ -44,14 +44,14 @@ def test_other_outcomes_have_a_reason_and_no_body(outcome):
 
 
 def test_final_url_defaults_to_the_requested_one():
-    assert result_of(JOB, o.NotModified(url=URL)).fetch.final_url == URL
-    assert result_of(JOB, o.NotModified(url=URL, final_url=NEXT)).fetch.final_url == NEXT
+    assert make_result(JOB, o.NotModified(url=URL)).fetch.final_url == URL
+    assert make_result(JOB, o.NotModified(url=URL, final_url=NEXT)).fetch.final_url == NEXT
 
 
 def test_times_are_kept_in_tenths_of_a_millisecond():
     times = {"dns_ms": None, "connect_ms": 1.26, "first_byte_ms": 3.04, "total_ms": 9.99}
 
-    fetch = result_of(JOB, o.NotModified(url=URL, **times)).fetch
+    fetch = make_result(JOB, o.NotModified(url=URL, **times)).fetch
 
     assert [getattr(fetch, name) for name in times] == [None, 1.3, 3.0, 10.0]
 
@@ -59,7 +59,9 @@ def test_times_are_kept_in_tenths_of_a_millisecond():
 def test_refused_url_keeps_the_redirects_that_led_to_it():
     hops = (o.Hop(URL, 301, NEXT),)
 
-    result = without_fetch(UrlJob(url=URL, target=NEXT, hops=hops), o.OutcomeKind.REFUSED, "why", 7)
+    result = result_without_fetch(
+        UrlJob(url=URL, target=NEXT, hops=hops), o.OutcomeKind.REFUSED, "why", 7
+    )
 
     assert (result.fetch.final_url, result.fetch.hops) == (NEXT, hops)
     assert (result.fetch.outcome, result.fetch.reason) == (o.OutcomeKind.REFUSED, "why")

@@ -5,7 +5,7 @@ import pytest
 from aragog.crawl.pipeline.finished_urls import (
     Finished,
     finished_messages,
-    result_of_record,
+    make_record_result,
     takedown_results,
 )
 from aragog.crawl.pipeline.messages import UrlJob
@@ -27,7 +27,7 @@ def test_only_jobs_with_a_waiting_caller_make_a_message():
 
 
 def test_missing_record_gives_an_answer_without_an_outcome():
-    assert result_of_record(A, None) == {"url": A, "canonical_url": A}
+    assert make_record_result(A, None) == {"url": A, "canonical_url": A}
 
 
 @pytest.mark.parametrize(

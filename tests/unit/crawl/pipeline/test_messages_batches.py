@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.crawl.pipeline.message_hops import hops_to_wire, pop_hops
 from aragog.crawl.pipeline.messages import (
     DICTIONARY_VERSION,
     VERSION,
@@ -13,7 +14,7 @@ from aragog.crawl.pipeline.messages import (
     ResultBatch,
     RobotsBatch,
     UrlJob,
-    into_batches,
+    split_into_batches,
 )
 from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.crawl.stages.watch import WatchBatch
@@ -141,7 +142,16 @@ def test_unknown_fetch_fields_and_outcomes_are_passed_on():
 
 @given(st.lists(jobs), st.integers(1, 30))
 def test_batches_contain_every_job_once_and_in_order(some_jobs, size):
-    batches = into_batches(some_jobs, size)
+    batches = split_into_batches(some_jobs, size)
 
     assert [job for batch in batches for job in batch.jobs] == some_jobs
     assert all(0 < len(batch.jobs) <= size for batch in batches)
+
+
+@given(st.lists(hops, max_size=3).map(tuple))
+def test_hops_round_trip_and_are_left_out_if_there_are_none(some_hops):
+    fields = hops_to_wire(some_hops)
+
+    assert bool(fields) == bool(some_hops)
+    assert pop_hops(fields) == some_hops
+    assert fields == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.site_rules import install_site_rules, other_spelling
+from aragog.crawl.pipeline.site_rules import install_site_rules, original_form_for_robots
 from aragog.errors import ConfigError
 from aragog.settings import Settings
 from urlspelling import normalize, use_site_rules
@@ -60,10 +60,12 @@ def test_missing_file_is_named(tmp_path):
     ],
 )
 def test_robots_is_also_checked_for_the_spelling_before_normalization(spelling, other):
-    assert other_spelling(spelling, normalize(spelling)) == other
+    assert original_form_for_robots(spelling, normalize(spelling)) == other
 
 
 def test_relative_spelling_is_made_absolute():
     base = "http://a.test/dir/"
 
-    assert other_spelling("?b=1&a=2", normalize("?b=1&a=2", base), base) == f"{base}?b=1&a=2"
+    assert (
+        original_form_for_robots("?b=1&a=2", normalize("?b=1&a=2", base), base) == f"{base}?b=1&a=2"
+    )

@@ -21,5 +21,5 @@ def test_default_limit_is_a_share_of_the_server_memory(setting, maxmemory, machi
     bounds = spool_bounds(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
 
     assert bounds.max_bytes == expected
-    marks = bounds.low_bytes, bounds.high_bytes, bounds.claimed_bytes, bounds.fetch_bytes
+    marks = bounds.low_bytes, bounds.high_bytes, bounds.max_claimed_bytes, bounds.max_fetch_bytes
     assert sorted({*marks, bounds.max_bytes}) == [*marks, bounds.max_bytes]

@@ -5,7 +5,7 @@ from opentelemetry.trace import SpanKind
 from aragog.crawl.fetcher.gate import OpenGate
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.pipeline.url_traces import MAX_IN_CALLERS_TRACE, UrlTraces, delivery, now_ms
+from aragog.crawl.pipeline.url_traces import MAX_URLS_IN_CALLERS_TRACE, UrlTraces, delivery, now_ms
 from aragog.observability.tracing.context import read
 from aragog.observability.tracing.tracer import SpanPart
 from tests.support.spans import MemoryTracer
@@ -49,10 +49,10 @@ def test_urls_of_a_traced_call_continue_its_trace():
 
 def test_only_the_first_urls_of_a_long_list_continue_the_trace():
     tracer = MemoryTracer()
-    urls = [f"http://h{n}.test/" for n in range(MAX_IN_CALLERS_TRACE + 2)]
+    urls = [f"http://h{n}.test/" for n in range(MAX_URLS_IN_CALLERS_TRACE + 2)]
     ids = trace_ids(traced_jobs(tracer, urls, caller=CALLER + "1"))
 
-    assert ids.count(read(CALLER + "1").trace_id) == MAX_IN_CALLERS_TRACE
+    assert ids.count(read(CALLER + "1").trace_id) == MAX_URLS_IN_CALLERS_TRACE
     assert len(set(ids)) == 3
     linked = [span.links[0].context.trace_id for span in tracer.spans if span.links]
     assert linked == [int(read(CALLER + "1").trace_id, 16)] * 2

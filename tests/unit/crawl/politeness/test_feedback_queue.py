@@ -13,7 +13,7 @@ def test_unexpected_error_in_a_batch_does_not_stop_the_reports():
         if items == ["first"]:
             raise ValueError
 
-    queue = FeedbackQueue(send, after_s=0)
+    queue = FeedbackQueue(send, delay_s=0)
     queue.add("first")
     wait_until(lambda: sent == ["first"])
     queue.add("second")

@@ -38,6 +38,6 @@ def test_domain_that_waited_longest_is_dropped_first():
     for key in ("a.example", "b.example", "c.example"):
         pending.record(key, 100.0, None)
 
-    assert [pending.has(key) for key in ("a.example", "b.example", "c.example")] == [
+    assert [pending.contains(key) for key in ("a.example", "b.example", "c.example")] == [
         False, True, True
     ]  # fmt: skip

@@ -31,7 +31,7 @@ def at(text: str) -> float:
     ],
 )
 def test_remaining_time_is_computed(hours, when, left_min):
-    assert quiet_hours(hours).left_s(at(when)) == left_min * 60
+    assert quiet_hours(hours).remaining_s(at(when)) == left_min * 60
 
 
 @pytest.mark.parametrize(

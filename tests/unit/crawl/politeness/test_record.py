@@ -15,14 +15,14 @@ DOMAINS = [f"site-{n}.example" for n in range(200)]
 
 
 def test_record_round_trips():
-    record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
+    record = RingRecord.create_first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
-    assert RingRecord.parse(record.packed()) == record
+    assert RingRecord.parse(record.pack()) == record
 
 
 @given(st.lists(st.tuples(st.sampled_from("adlrs"), st.sampled_from(NODES)), max_size=12))
 def test_versions_grow_and_every_domain_has_an_owner(changes):
-    record = RingRecord.first(NODES[:2])
+    record = RingRecord.create_first(NODES[:2])
     for what, node in changes:
         try:
             changed = {
@@ -41,32 +41,32 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
 
 
 def test_only_domains_with_a_new_owner_move():
-    before = RingRecord.first(NODES[:3])
+    before = RingRecord.create_first(NODES[:3])
     record = before.with_active(NODES[3])
 
     moved = {domain for domain in DOMAINS if record.has_former_owner(domain)}
 
     assert moved == {d for d in DOMAINS if record.ring.node_for(d) == NODES[3]}
-    assert all(record.owners_before(d) == (before.ring.node_for(d),) for d in DOMAINS)
+    assert all(record.get_former_owners(d) == (before.ring.node_for(d),) for d in DOMAINS)
     assert not any(record.with_moves_done().has_former_owner(domain) for domain in DOMAINS)
 
 
 def test_unfinished_moves_keep_all_previous_owners():
-    record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
+    record = RingRecord.create_first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
     assert record.exporters == (NODES[1], NODES[2])
-    assert any(NODES[0] in record.owners_before(domain) for domain in DOMAINS)
-    assert any(len(record.owners_before(domain)) == 2 for domain in DOMAINS)
+    assert any(NODES[0] in record.get_former_owners(domain) for domain in DOMAINS)
+    assert any(len(record.get_former_owners(domain)) == 2 for domain in DOMAINS)
 
 
 def test_two_changes_of_one_record_have_different_versions():
-    record = RingRecord.first(NODES[:2])
+    record = RingRecord.create_first(NODES[:2])
 
     assert len({record.with_active(NODES[2]).version for _ in range(8)}) > 1
 
 
 def test_last_node_cannot_leave():
-    record = RingRecord.first(NODES[:1])
+    record = RingRecord.create_first(NODES[:1])
 
     for leave in (record.with_drained, record.with_lost):
         with pytest.raises(BadInput, match="the only active node"):
@@ -77,23 +77,23 @@ def test_node_names_have_no_password_and_urls_get_it_back():
     urls = ["rediss://me:one@10.0.0.1:6379/0", "unix:///run/a.sock?db=0"]
     addresses = NodeAddresses([*urls, "rediss://me:two@main/0"], "rediss://me:two@main/0")
 
-    assert addresses.first == (
+    assert addresses.names_in_settings == (
         "rediss://10.0.0.1:6379/0", "unix:///run/a.sock?db=0", "redis.url"
     )  # fmt: skip
-    assert [addresses.url(name) for name in addresses.first][:2] == urls
+    assert [addresses.url(name) for name in addresses.names_in_settings][:2] == urls
     assert addresses.url("redis.url") == "rediss://me:two@main/0"
     assert addresses.url("rediss://10.0.0.1:7/0") == "rediss://me:two@10.0.0.1:7/0"
     assert addresses.name("redis.url") == "redis.url"
 
 
 def test_field_of_a_newer_version_is_ignored():
-    record = RingRecord.first(NODES[:2])
-    newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
+    record = RingRecord.create_first(NODES[:2])
+    newer = json.dumps({**json.loads(record.pack()), "from_the_future": 1}).encode()
 
     assert RingRecord.parse(newer) == record
 
 
-GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
+GOOD = json.loads(RingRecord.create_first(NODES[:2]).pack())
 WRONG = {
     "not JSON": b"{",
     "a list": b"[]",

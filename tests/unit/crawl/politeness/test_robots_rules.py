@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from aragog.crawl.politeness.robots_parser.spelling import path_of
+from aragog.crawl.politeness.robots_parser.spelling import get_path
 from aragog.crawl.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from tests.support.cases import cases
 
@@ -307,7 +307,7 @@ def test_rules_survive_pickling_after_use():
     ],
 )
 def test_path_of_a_url_includes_its_query(url: str, path: str):
-    assert path_of(url) == path
+    assert get_path(url) == path
 
 
 def test_product_token_ends_before_the_version():

@@ -94,7 +94,7 @@ def test_lines_with_the_same_path_apply_together_in_any_order():
 
         assert sorted(usage_of(rules, "/x/y")) == ["ai-train=n", "search=n", "search=y"]
         assert usage_of(rules, "/z") == ["ai-train=y"]
-        assert rules.refused_use("mybot", ["search"], DRAFTS, "http://a.test/x").startswith(
+        assert rules.use_refusal("mybot", ["search"], DRAFTS, "http://a.test/x").startswith(
             "not for search: robots.txt line "
         )
 
@@ -131,7 +131,7 @@ def test_license_lines_belong_to_no_group_and_refuse_nothing():
     rules = rules_of(b"User-agent: a\nLicense: https://a.test/l.xml\nDisallow: /x\n", "b")
 
     assert usage_of(rules, "/", "b") == ["license=https://a.test/l.xml"]
-    assert rules.refused_use("b", ["ai-train"], DRAFTS, "http://a.test/") is None
+    assert rules.use_refusal("b", ["ai-train"], DRAFTS, "http://a.test/") is None
 
 
 def test_unlisted_drafts_are_ignored():
@@ -145,6 +145,6 @@ def test_reason_in_the_documentation_is_the_one_returned():
     page = (Path(__file__).parents[4] / "docs/standing.md").read_text()
     rules = rules_of(b"# ours\nUser-agent: *\nAllow: /\nContent-Usage: search=n\n")
 
-    reason = rules.refused_use("mybot", ["search"], DRAFTS, "http://a.test/")
+    reason = rules.use_refusal("mybot", ["search"], DRAFTS, "http://a.test/")
 
     assert f"```text\n{reason}\n```" in page

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from aragog.crawl.politeness.shared_clock import (
-    CHECK_EVERY_S,
+    CHECK_INTERVAL_S,
     MAX_READINGS,
     RECHECK_S,
     ServerTime,
@@ -95,7 +95,7 @@ def test_offset_is_checked_every_minute_and_follows_the_server(machine, server, 
     clock = ServerTime(machine, server)
     clock.now_ms()
     server.ahead_ms -= 5000
-    machine.advance_ms((CHECK_EVERY_S - 1) * 1000)
+    machine.advance_ms((CHECK_INTERVAL_S - 1) * 1000)
     assert clock.now_ms() == server.true_ms() + 5000
     machine.advance_ms(1000)
 
@@ -110,36 +110,36 @@ def test_one_slow_response_does_not_distort_the_time(machine, server):
     server.back_ms = [25_000, 30]
     clock = SharedClock(machine, server)
 
-    assert abs(clock.server_now_ms() - server.true_ms()) <= clock.bound_ms() <= 16
+    assert abs(clock.server_now_ms() - server.true_ms()) <= clock.max_error_ms() <= 16
     assert server.calls == 2
 
 
 def test_server_that_always_responds_slowly_is_asked_again_soon(machine, server, caplog):
     server.back_ms = [4000] * MAX_READINGS
     clock = SharedClock(machine, server)
-    assert abs(clock.server_now_ms() - server.true_ms()) <= clock.bound_ms() <= 2001
+    assert abs(clock.server_now_ms() - server.true_ms()) <= clock.max_error_ms() <= 2001
     assert "is only known to 2001 ms" in caplog.text
 
     machine.advance_ms(RECHECK_S * 1000)
 
     assert clock.server_now_ms() == server.true_ms()
-    assert clock.bound_ms() == 1
+    assert clock.max_error_ms() == 1
 
 
 def test_measurement_within_the_bounds_of_the_last_one_changes_nothing(machine, server):
     clock = SharedClock(machine, server)
     before_ms = clock.server_now_ms()
     server.back_ms = [20]
-    machine.advance_ms(CHECK_EVERY_S * 1000)
+    machine.advance_ms(CHECK_INTERVAL_S * 1000)
 
-    assert clock.server_now_ms() == before_ms + CHECK_EVERY_S * 1000 + 20
+    assert clock.server_now_ms() == before_ms + CHECK_INTERVAL_S * 1000 + 20
 
 
 def test_failed_check_leaves_the_time_unchanged(machine, server, caplog):
     clock = ServerTime(machine, server)
     clock.now_ms()
     server.error = LimiterUnavailable("redis", "down")
-    machine.advance_ms(CHECK_EVERY_S * 1000)
+    machine.advance_ms(CHECK_INTERVAL_S * 1000)
 
     assert clock.now_ms() == server.true_ms()
     assert clock.now_ms() == server.true_ms()

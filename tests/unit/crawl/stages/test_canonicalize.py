@@ -83,7 +83,7 @@ def test_page_with_an_expired_body_is_fetched_again_and_the_others_stored(stage,
 
 def test_batch_that_lost_a_run_is_split_into_its_pages(stage, ports):
     batch = ResultBatch((result(ports, A), result(ports, B), result(ports, A + "n", None)))
-    ports.marks.begin([some_result.token for some_result in batch.results if some_result.token])
+    ports.marks.start_run([some_result.token for some_result in batch.results if some_result.token])
 
     messages = stage.run(batch)
 
@@ -94,7 +94,7 @@ def test_batch_that_lost_a_run_is_split_into_its_pages(stage, ports):
 def test_page_that_lost_two_runs_alone_is_stored_as_unreadable(stage, ports):
     fetched = result(ports, A)
     for _ in range(2):
-        ports.marks.begin([fetched.token])
+        ports.marks.start_run([fetched.token])
 
     (message,) = stage.run(ResultBatch((fetched,)))
 

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
-from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.in_flight_values import NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.crawl_checks import CrawlChecks, next_crawl_job
@@ -66,7 +66,7 @@ def test_job_continues_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
 
     assert [job.crawl for job in wanted.jobs] == going
     assert [job.crawl for job in wanted.paused] == waiting
-    assert [one.key for one in wanted.in_line()] == [f"paused://{n}" for n in waiting]
+    assert [one.key for one in wanted.line_entries()] == [f"paused://{n}" for n in waiting]
 
 
 def test_result_for_a_paused_crawl_is_stored():

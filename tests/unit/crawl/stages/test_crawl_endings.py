@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.crawl_endings import CrawlEndings, ending_of_page
+from aragog.crawl.stages.crawl_endings import CrawlEndings, make_page_ending
 from aragog.urlstore.crawl_members import crawl_column
 from aragog.urlstore.records import PageWrite, Written
 from tests.support.stores import node_id
@@ -16,7 +16,7 @@ def ended(facts, *, sitemap=False, stale=False, withdrawn=False):
     write = PageWrite(
         url=A, final_url=A, canonical_url=A, fetched_at_ms=5, facts=facts, withdrawn=withdrawn
     )
-    return ending_of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
+    return make_page_ending(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_page_that_joined_its_crawl_when_it_was_written_is_not_marked_again(port
     page = {"outcome": "Fetched", "status": 200}
     write = PageWrite(url=A, final_url=A, canonical_url=A, fetched_at_ms=5, facts=page)
     endings = CrawlEndings(ports.in_flight, ports.store.crawls, CrawlChecks())
-    name = endings.name_of(UrlJob(url=A))
+    name = endings.get_crawl_name(UrlJob(url=A))
 
     for joined, members in ((name, set()), ("", {A})):
-        endings.end([ending_of_page(UrlJob(url=A), write, Written(A, A, crawl=joined))])
+        endings.end([make_page_ending(UrlJob(url=A), write, Written(A, A, crawl=joined))])
 
         assert ports.store.zen.nodes.get(node_id(A)).keys() == {crawl_column(name) for _ in members}

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.damaged import WAIT_MS, isolate, postponed, split
+from aragog.crawl.stages.damaged import WAIT_MS, isolate, postpone, split
 from aragog.errors import StoreDamaged
 
 
@@ -53,7 +53,7 @@ def test_jobs_are_split_by_whether_their_rows_are_usable():
 def test_postponed_job_loses_its_slot_but_no_attempt():
     job = UrlJob(url="http://a.test/", slot_at_ms=7, attempt=2)
 
-    ((waiting, delay_ms),) = postponed([job])
+    ((waiting, delay_ms),) = postpone([job])
 
     assert (waiting.slot_at_ms, waiting.attempt, delay_ms) == (None, 2, WAIT_MS)
 
@@ -61,7 +61,7 @@ def test_postponed_job_loses_its_slot_but_no_attempt():
 def test_fetched_job_restarts_from_its_first_url():
     job = UrlJob(url="http://a.test/", target="http://a.test/next", attempt=2)
 
-    ((waiting, delay_ms),) = postponed([job], fetched=True)
+    ((waiting, delay_ms),) = postpone([job], fetched=True)
 
     assert (waiting.url, waiting.target, waiting.refresh) == (job.url, None, True)
     assert delay_ms == WAIT_MS

@@ -5,6 +5,7 @@ import pytest
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.enqueue_refusals import TAKEN_DOWN, make_result
 from aragog.errors import BrokerUnavailable
 
 A, B = "http://a.example/", "http://b.example/"
@@ -54,3 +55,13 @@ def test_urls_rejected_by_the_broker_may_be_enqueued_again(ports):
         enqueue(ports, [A])
 
     assert ports.in_flight.urls == set()
+
+
+def test_refused_url_has_the_reason_and_is_not_counted_as_sent():
+    new_urls = {B}
+
+    refused = make_result(A, A, new_urls, {A: TAKEN_DOWN})
+    sent, repeated = (make_result(B, B, new_urls, {}) for _ in range(2))
+
+    assert (refused.status, refused.reason) == (EnqueueStatus.TAKEN_DOWN, "it was taken down")
+    assert [sent.status, repeated.status] == [EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING]

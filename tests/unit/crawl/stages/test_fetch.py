@@ -444,12 +444,12 @@ def test_rule_for_403_sends_the_next_attempt_by_another_route(stage, ports):
     (job,) = message.message.jobs
     assert (job.after_status, job.attempt) == (403, 1)
     assert message.delay_ms > 0
-    assert ports.web.requests[0][1]["egress"].after == 0
+    assert ports.web.requests[0][1]["egress"].previous_status == 0
     # The domain that responded with 403 is slowed down, regardless of the next route.
     assert ports.limiter.reports == [("a.example", False)]
 
     (result,) = results(run(stage, UrlJob.read(job.wire())))
-    assert ports.web.requests[1][1]["egress"].after == 403
+    assert ports.web.requests[1][1]["egress"].previous_status == 403
     assert result.fetch.outcome is OutcomeKind.FORBIDDEN
 
 

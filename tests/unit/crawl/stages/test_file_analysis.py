@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.file_analysis import file_analysis, is_file
+from aragog.crawl.stages.file_analysis import analyze_file, is_file
 from tests.support.fetch_results import fetch_result
 
 URL = "http://cdn.test/1.png"
@@ -32,7 +32,7 @@ def test_file_belongs_to_an_item_and_has_no_page_type(content_type, file, expect
 def test_headers_of_a_file_give_its_usage_rules():
     headers = (("X-Robots-Tag", "noindex, noai, unavailable_after: 2030-01-01"),)
 
-    analysis = file_analysis(result("image/png", headers=headers), agent="aragog")
+    analysis = analyze_file(result("image/png", headers=headers), agent="aragog")
 
     assert (analysis.fields, analysis.links, analysis.noindex) == ({}, (), True)
     assert analysis.unavailable_after_ms is not None

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from aragog.crawl.stages import first_visit_delays
-from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
+from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent_priority
 from aragog.runtime.clock import ManualClock
 
 
@@ -72,8 +72,8 @@ def test_memory_is_bounded_for_any_number_of_domains():
     for n in range(1000):
         delays.split([f"http://d{n}.example/"])
 
-    assert len(delays._until_s) <= 101
+    assert len(delays._busy_until_s) <= 101
 
 
 def test_least_urgent_priority_stays_unchanged():
-    assert [less_urgent(0), less_urgent(5), less_urgent(9)] == [1, 6, 9]
+    assert [less_urgent_priority(0), less_urgent_priority(5), less_urgent_priority(9)] == [1, 6, 9]

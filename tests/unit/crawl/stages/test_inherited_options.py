@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.inherited_options import INHERITED, inherited
+from aragog.crawl.stages.inherited_options import INHERITED, inherit_options
 from aragog.crawl.stages.link_budgets import options_of, wire_of
 
 JOB = UrlJob(
@@ -22,7 +22,7 @@ def test_every_job_option_is_inherited_or_listed_as_not_inherited():
 
 
 def test_links_inherit_every_inheritable_option():
-    options = inherited(JOB)
+    options = inherit_options(JOB)
 
     assert all(
         getattr(JOB, field) != getattr(UrlJob(url="x"), field) for field in INHERITED.values()
@@ -36,11 +36,15 @@ def test_held_link_keeps_its_inherited_options():
     """Regression: priority 0 and an empty purpose became the defaults, since they are falsy."""
     urgent = replace(JOB, priority=0, purposes="")
 
-    for options in (inherited(JOB, depth=2), inherited(urgent, depth=0), EnqueueOptions()):
+    for options in (
+        inherit_options(JOB, depth=2),
+        inherit_options(urgent, depth=0),
+        EnqueueOptions(),
+    ):
         assert options_of(wire_of(options)) == options
 
 
 def test_explicit_options_override_inherited_ones():
-    options = inherited(JOB, depth=2, refresh=False)
+    options = inherit_options(JOB, depth=2, refresh=False)
 
     assert (options.depth, options.refresh, options.priority) == (2, False, 7)

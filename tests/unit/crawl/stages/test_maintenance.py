@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.in_flight import Swept as Sweep
+from aragog.crawl.pipeline.in_flight import SweepCounts as Sweep
 from aragog.crawl.stages.maintenance import MaintenanceStage
 from tests.support.stores import page
 

@@ -5,7 +5,7 @@ import signal
 from tests.support.forked import python
 
 START = """
-from aragog.crawl.stages.page_limits import PageTooExpensive, limited, make_expendable
+from aragog.crawl.stages.page_limits import PageTooExpensive, limit_resources, make_expendable
 make_expendable()
 """
 
@@ -17,12 +17,12 @@ def run(code):
 def test_slow_python_code_is_interrupted_and_the_process_continues():
     done = run("""
 try:
-    with limited(0.05, 10**9):
+    with limit_resources(0.05, 10**9):
         while True:
             pass
 except PageTooExpensive as error:
     print(error.reason)
-with limited(5, 10**9):
+with limit_resources(5, 10**9):
     print("next page")
 """)
 
@@ -32,7 +32,7 @@ with limited(5, 10**9):
 def test_limit_cannot_be_caught_by_code_that_handles_every_error():
     done = run("""
 try:
-    with limited(0.05, 10**9):
+    with limit_resources(0.05, 10**9):
         while True:
             try:
                 sum(range(1000))
@@ -48,7 +48,7 @@ except PageTooExpensive:
 def test_slow_c_code_is_killed_with_its_process():
     done = run("""
 import zlib
-with limited(0.02, 10**9):
+with limit_resources(0.02, 10**9):
     zlib.crc32(bytes(500_000_000))
 print("never")
 """)
@@ -60,7 +60,7 @@ print("never")
 def test_memory_beyond_the_limit_is_refused_and_available_to_the_next_page():
     done = run("""
 try:
-    with limited(5, 50_000_000):
+    with limit_resources(5, 50_000_000):
         bytearray(200_000_000)
 except MemoryError:
     print("refused")
@@ -72,8 +72,8 @@ print(len(bytearray(200_000_000)))
 
 def test_process_that_is_not_expendable_has_no_limits():
     code = """
-from aragog.crawl.stages.page_limits import limited
-with limited(0.01, 1):
+from aragog.crawl.stages.page_limits import limit_resources
+with limit_resources(0.01, 1):
     print(sum(range(10**7)) > 0)
 """
     assert python(code).stdout == "True\n"

@@ -6,7 +6,12 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.stages.page_limits import PageTooExpensive
-from aragog.crawl.stages.page_reading import FAILED, RUNS_LOST, PageReader, SourceReading
+from aragog.crawl.stages.page_reading import (
+    FAILED_REASON,
+    RUNS_LOST_REASON,
+    PageReader,
+    SourceReading,
+)
 from aragog.errors import StoreUnavailable
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import compress
@@ -55,7 +60,7 @@ def read(bodies, *, sitemaps=None, give_up=False):
 def test_unreadable_page_does_not_affect_the_others():
     readings, counted = read({BAD: b"not compressed", GOOD: PAGE})
 
-    assert readings.problems == {BAD: FAILED}
+    assert readings.problems == {BAD: FAILED_REASON}
     assert readings.analyses[GOOD].fields["page.title"] == b'"hello"'
     assert counted == {counters.UNREADABLE: 1, counters.DEGRADED: 0}
 
@@ -71,7 +76,7 @@ def test_result_without_a_body_is_not_read():
 def test_nothing_is_read_after_lost_runs():
     readings, counted = read({GOOD: PAGE}, give_up=True)
 
-    assert (readings.analyses, readings.problems) == ({}, {GOOD: RUNS_LOST})
+    assert (readings.analyses, readings.problems) == ({}, {GOOD: RUNS_LOST_REASON})
     assert counted[counters.UNREADABLE] == 1
 
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.crawl.fetcher.headers import http_date_ms
+from aragog.crawl.fetcher.headers import freshness_s, http_date_ms
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_updates import PageUpdate, fresh_s, seen_of, with_body
+from aragog.crawl.stages.page_facts import make_seen
+from aragog.crawl.stages.page_updates import PageUpdate, with_body
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
 from aragog.urlstore.compression import body_hash, compress, content_hash
@@ -39,7 +40,7 @@ NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
     ],
 )
 def test_freshness_is_read_from_headers(headers, seconds):
-    assert fresh_s(headers, NOW_MS) == seconds
+    assert freshness_s(headers, NOW_MS) == seconds
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
         fetched_at_ms=NOW_MS,
     )
 
-    assert seen_of(result, Settings()).fresh_s == seconds
+    assert make_seen(result, Settings()).fresh_s == seconds
 
 
 def test_http_dates_are_parsed():
@@ -72,7 +73,7 @@ def test_http_dates_are_parsed():
 @given(st.text(), st.text(), st.text(), st.text())
 def test_any_headers_give_a_positive_lifetime_or_none(control, age, expires, date):
     headers = {"cache-control": control, "age": age, "expires": expires, "date": date}
-    lifetime_s = fresh_s(headers, NOW_MS)
+    lifetime_s = freshness_s(headers, NOW_MS)
 
     assert lifetime_s is None or lifetime_s > 0
 
@@ -80,7 +81,7 @@ def test_any_headers_give_a_positive_lifetime_or_none(control, age, expires, dat
 @given(st.text(), st.integers(0, 10**9))
 def test_max_age_is_found_in_any_text(text, seconds):
     text = text.replace("no-", "")
-    lifetime_s = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
+    lifetime_s = freshness_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
 
     assert lifetime_s is None or lifetime_s >= 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.page_analysis import decide_canonical, read_page
-from aragog.crawl.stages.page_updates import from_blob, page_write, to_blob
+from aragog.crawl.stages.page_updates import from_blob, page_update, to_blob
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
 from tests.support.fetch_results import fetch_result
@@ -19,7 +19,7 @@ def read(body=PAGE, **facts):
     reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
     result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
     reading = read_page(result, body, agent="aragog", max_links=10)
-    planned = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
+    planned = page_update(result, reading, decide_canonical(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
 
 
@@ -27,7 +27,7 @@ def test_signal_count_of_an_older_worker_is_read():
     # What an upgraded worker once lost: older workers call the field `brought`.
     result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, status=200)
     reading = read_page(result, PAGE, agent="aragog", max_links=10)
-    update = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
+    update = page_update(result, reading, decide_canonical(reading.evidence, {}), Settings())
     update = replace(
         update, write=replace(update.write, seen=replace(update.write.seen, signal_count=2.5))
     )

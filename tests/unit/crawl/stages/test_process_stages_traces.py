@@ -6,10 +6,10 @@ import pytest
 
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
-from aragog.crawl.pipeline.routing import Destination, OwnTask
+from aragog.crawl.pipeline.routing import Destination, UserTask
 from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
-from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
+from aragog.crawl.rendering.models import PlainPage, RenderedPage, Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.discovery import Discovery
@@ -29,7 +29,7 @@ from tests.support.memory_ports import fetched
 from tests.support.spans import MemoryTracer
 
 URL = "http://shop.example/"
-READY = OwnTask("ready", "ready")
+READY = UserTask("ready", "ready")
 
 
 class Browser:
@@ -37,7 +37,7 @@ class Browser:
 
     def render(self, page: PlainPage, fetch):
         fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
-        return Rendered(page.body, 1)
+        return RenderedPage(page.body, 1)
 
 
 class Pipeline:

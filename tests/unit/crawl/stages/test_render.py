@@ -8,9 +8,9 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, ResourceRequest
-from aragog.crawl.stages.page_updates import facts
-from aragog.crawl.stages.render import LOST, RenderStage
+from aragog.crawl.rendering.models import NotRendered, PlainPage, RenderedPage, ResourceRequest
+from aragog.crawl.stages.page_facts import fetch_facts
+from aragog.crawl.stages.render import LOST_REASON, RenderStage
 from aragog.errors import BrowserUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import decompress
@@ -24,7 +24,7 @@ A = "http://a.example/"
 class Browser:
     """Returns this result for each page, or raises it."""
 
-    outcome: Rendered | NotRendered | Exception
+    outcome: RenderedPage | NotRendered | Exception
     pages: list[PlainPage] = field(default_factory=list)
 
     def render(self, page, _fetch):
@@ -36,7 +36,7 @@ class Browser:
 
 @pytest.fixture
 def browser():
-    return Browser(Rendered(b"rendered", 3))
+    return Browser(RenderedPage(b"rendered", 3))
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_rendered_body_replaces_the_fetched_one(stage, ports, browser, batch):
     assert decompress(ports.spool.blobs[result.token]) == b"rendered"
     assert (result.body_hash, result.fetch.body_bytes) == (pack(b"rendered").sha256, 8)
     assert (result.fetch.status, result.fetch.final_url) == (200, "http://a.example/final")
-    assert facts(result.fetch)["rendering"] == "rendered"
+    assert fetch_facts(result.fetch)["rendering"] == "rendered"
     assert ports.counters.counts[counters.RENDERED] == 1
 
 
@@ -106,7 +106,7 @@ def test_page_that_cannot_be_rendered_continues_as_fetched(stage, ports, browser
 
     assert result.token == batch.results[0].token
     assert decompress(ports.spool.blobs[result.token]) == b"plain"
-    assert facts(result.fetch)["rendering"] == "its scripts left the page"
+    assert fetch_facts(result.fetch)["rendering"] == "its scripts left the page"
     assert ports.counters.counts[counters.NOT_RENDERED] == 1
 
 
@@ -117,7 +117,7 @@ def test_missing_browser_leaves_the_batch_unchanged_for_a_retry(stage, ports, br
         stage.run(batch)
 
     assert list(ports.spool.blobs) == [batch.results[0].token]
-    browser.outcome = Rendered(b"rendered", 0)
+    browser.outcome = RenderedPage(b"rendered", 0)
     assert run(stage, batch).fetch.rendering == "rendered"
 
 
@@ -140,9 +140,9 @@ def test_message_repeated_after_its_body_was_freed_fetches_the_url_again(stage, 
 
 def test_page_that_lost_two_processes_is_not_rendered_again(stage, browser, marks, batch):
     for _ in range(2):
-        marks.begin([batch.results[0].token])
+        marks.start_run([batch.results[0].token])
 
-    assert run(stage, batch).fetch.rendering == LOST
+    assert run(stage, batch).fetch.rendering == LOST_REASON
     assert not browser.pages
     assert not marks.begun
 
@@ -162,7 +162,7 @@ def test_resources_are_fetched_for_the_purposes_of_the_job(stage, ports, purpose
     class Asking:
         def render(self, page, fetch):
             fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
-            return Rendered(b"rendered", 1)
+            return RenderedPage(b"rendered", 1)
 
     (token,) = ports.spool.put_many([pack(b"a page").blob])
     result = fetch_result(UrlJob(url=A, purposes=purposes), token=token)

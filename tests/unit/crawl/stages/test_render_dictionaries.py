@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import DICTIONARY_VERSION, VERSION, ResultBatch
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.rendering.models import NotRendered, Rendered
+from aragog.crawl.rendering.models import NotRendered, RenderedPage
 from aragog.crawl.stages.render import RenderStage
 from aragog.urlstore.compression import dictionary_id
 from tests.support.memory_ports import MemoryMarks
@@ -16,7 +16,7 @@ __all__ = ["harness"]
 
 @pytest.fixture
 def browser():
-    return Browser(Rendered(HTML + b"rendered", 3))
+    return Browser(RenderedPage(HTML + b"rendered", 3))
 
 
 def stage_of(ports, browser, harness):

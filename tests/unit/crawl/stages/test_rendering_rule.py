@@ -56,13 +56,15 @@ def test_nothing_is_rendered_by_default():
     rule = RenderingRule(RenderingSettings())
 
     assert not rule.matches(SHOP)
-    assert [message.destination for message in rule.routed([SHOP])] == [Destination.CANONICALIZE]
+    assert [message.destination for message in rule.route_results([SHOP])] == [
+        Destination.CANONICALIZE
+    ]
 
 
 def test_every_page_to_render_gets_its_own_message(rule):
     plain = shop(final_url="http://plain.example/")
 
-    messages = rule.routed([SHOP, plain, SHOP, plain])
+    messages = rule.route_results([SHOP, plain, SHOP, plain])
 
     assert [(message.destination, len(message.message.results)) for message in messages] == [
         (Destination.CANONICALIZE, 2),
@@ -70,7 +72,7 @@ def test_every_page_to_render_gets_its_own_message(rule):
         (Destination.RENDER, 1),
     ]
     assert {message.priority for message in messages} == {3}
-    assert rule.routed([]) == []
+    assert rule.route_results([]) == []
 
 
 def test_validators_of_rendered_pages_are_not_used(rule):

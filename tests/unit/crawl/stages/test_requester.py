@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from aragog.crawl.stages.requester import as_outcome
+from aragog.crawl.stages.requester import run_fetch
 from aragog.errors import LimiterUnavailable
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import ManualClock
@@ -21,7 +21,7 @@ def failing(error):
 
 
 def run(fetch):
-    return as_outcome(fetch, url=URL, next_url=NEXT, clock=ManualClock(NOW_MS))
+    return run_fetch(fetch, url=URL, next_url=NEXT, clock=ManualClock(NOW_MS))
 
 
 def test_internal_error_becomes_an_outcome_and_is_logged(caplog):

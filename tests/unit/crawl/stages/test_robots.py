@@ -9,8 +9,8 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.politeness.robots_records import RulesState, Validators
 from aragog.crawl.stages.access_rules import Forbidden
 from aragog.crawl.stages.robots import (
+    MAX_SLOT_WAIT_MS,
     RULES_POLL_MS,
-    SLOT_WITHIN_MS,
     RobotsStage,
 )
 from aragog.fetch_record.causes import RefusalCause
@@ -148,9 +148,9 @@ def test_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(sta
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
-    assert message.delay_ms == 90_000 - SLOT_WITHIN_MS
+    assert message.delay_ms == 90_000 - MAX_SLOT_WAIT_MS
     assert (message.message.claimed, message.message.slots) == (True, {})
-    assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
+    assert ports.robots.refreshes.held == {ORIGIN: 90_000 - MAX_SLOT_WAIT_MS}
 
 
 def test_rules_of_a_host_blocked_meanwhile_are_not_refreshed(stage, ports):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.stages.robots_outcomes import UNAVAILABLE, status_of
+from aragog.crawl.stages.robots_outcomes import UNAVAILABLE, get_status_to_cache
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import (
     Blocked,
@@ -40,4 +40,4 @@ COMPRESS = (("content-encoding", "Compress"),)
     ],
 )
 def test_cache_stores_the_status_that_determines_the_rules(outcome, status):
-    assert status_of(outcome) == status
+    assert get_status_to_cache(outcome) == status

@@ -5,7 +5,7 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import PageBatch, UrlJob
-from aragog.crawl.pipeline.routing import Destination, OwnTask
+from aragog.crawl.pipeline.routing import Destination, UserTask
 from aragog.crawl.stages.page_updates import PageUpdate, to_blob
 from aragog.crawl.stages.store import StoreStage
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
@@ -136,7 +136,7 @@ def test_body_lost_at_every_attempt_ends_as_a_failure(stage, ports):
 
 
 def test_custom_task_gets_only_the_stored_pages(ports):
-    own = OwnTask("team.page_ready", "team")
+    own = UserTask("team.page_ready", "team")
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs, own
     )
@@ -163,7 +163,7 @@ def test_links_to_a_taken_down_host_are_not_stored(stage, ports):
 def test_custom_task_gets_the_url_under_which_the_page_was_stored(ports):
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs,
-        page_ready_task=OwnTask("team.page", "team"),
+        page_ready_task=UserTask("team.page", "team"),
     )  # fmt: skip
     ports.store.write_pages(
         [page(B, NOW_MS - 5, links=[], facts={"status": 200}, likeness=Likeness("b"))]

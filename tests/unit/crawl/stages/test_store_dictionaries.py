@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.fetch_results import result_of
+from aragog.crawl.pipeline.fetch_results import make_result
 from aragog.crawl.pipeline.messages import (
     DICTIONARY_VERSION,
     VERSION,
@@ -100,7 +100,7 @@ def test_page_is_fetched_again_if_its_dictionary_was_erased_before_it_was_stored
 
 def result_with(body):
     outcome = Fetched(url=URL, status=200, fetched_at_ms=NOW_MS, body=b"")
-    return result_of(UrlJob(url=URL), outcome, "token", body)
+    return make_result(UrlJob(url=URL), outcome, "token", body)
 
 
 def test_earlier_workers_return_results_whose_bodies_need_a_dictionary(harness):

@@ -1,12 +1,12 @@
 """The message to a custom task about stored pages."""
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.routing import OwnTask
+from aragog.crawl.pipeline.routing import UserTask
 from aragog.crawl.stages.store import page_ready
 from tests.support.stores import NOW_MS, body, page
 
 A, B = "http://a.example/", "http://b.example/"
-OWN = OwnTask("team.page_ready", "team")
+OWN = UserTask("team.page_ready", "team")
 JOBS = (UrlJob(url=A, priority=7), UrlJob(url=B, priority=2))
 
 

@@ -142,7 +142,7 @@ def test_batches_waiting_for_a_thread_are_begun_together(stage, ports):
 
     first = stage.begin(batches[0], joined[0])
 
-    assert all(one.over.is_set() for one in joined)
+    assert all(one.done.is_set() for one in joined)
     begun = [first, *(stage.begin(*pair) for pair in zip(batches[1:], joined[1:], strict=True))]
     assert [[write.url for write in one.writes] for one in begun] == [[A], [B], [C]]
     for one in begun:

@@ -43,7 +43,7 @@ class _NullInFlightSet:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAgain:
+class StoredPageRewriter:
     """Runs both stages on stored pages."""
 
     canonicalize: CanonicalizeStage
@@ -61,35 +61,35 @@ class StoredAgain:
         results, problems = [], []
         for url in urls:
             try:
-                results.append(self._result(normalize(url)))
+                results.append(self._make_result(normalize(url)))
             except (InvalidUrl, TakenDown, ContentReplaced, CorruptContent, _NoPageError) as error:
                 problems.append(f"{url}: {error}")
         if results:
-            write = replace(self.store, crawl_log=None, in_flight=_NullInFlightSet())
+            store = replace(self.store, crawl_log=None, in_flight=_NullInFlightSet())
             for outgoing in self.canonicalize.run(ResultBatch(tuple(results))):
                 if isinstance(outgoing.message, PageBatch):
-                    write.run(outgoing.message)
+                    store.run(outgoing.message)
         return problems
 
-    def _result(self, url: str) -> FetchResult:
-        pages = self.canonicalize.store
-        content = pages.content(url)
+    def _make_result(self, url: str) -> FetchResult:
+        store = self.canonicalize.store
+        content = store.content(url)
         if content is None:
             raise _NoPageError("no page is stored for it; fetch it first")
-        response = pages.pages.responses([url]).get(url)
+        response = store.pages.responses([url]).get(url)
         if response is None:
             raise _NoPageError("its page was not fetched; use `aragog reextract` instead")
         (token,) = self.canonicalize.spool.put_many([compress(content.body)])
         return FetchResult(
-            job=_job(response, content),
+            job=_make_job(response, content),
             fetch=response,
             token=token,
             body_hash=hashlib.sha256(content.body).hexdigest(),
         )
 
 
-def _job(response: FetchRecord, content: Content) -> UrlJob:
+def _make_job(response: FetchRecord, content: Content) -> UrlJob:
     """Return a job for one of the crawls that keep this page. It follows no links."""
     crawls = crawls_of(content.facts)
-    name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
-    return UrlJob(url=response.url, purposes=purposes_of(name))
+    crawl = USUAL if USUAL in crawls else min(crawls, default=USUAL)
+    return UrlJob(url=response.url, purposes=purposes_of(crawl))
