@@ -45,7 +45,7 @@ down: setup  ## stop it
 	@$(BIN)/aragog down
 
 test: setup  ## run the tests, on private servers, in WORKERS processes (two a core)
-	@$(if $(ARGS),,$(BIN)/python scripts/try_libraries.py -- -q -n 2 --dist loadfile)
+	@$(if $(ARGS),,$(MAKE) --no-print-directory libraries ARGS='-q -n 2 --dist loadfile')
 	@$(PYTEST) -n $(WORKERS) $(ARGS)
 
 libraries: setup  ## test each library of packages/ from its wheel, without aragog
