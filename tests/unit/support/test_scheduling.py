@@ -30,10 +30,12 @@ def test_each_file_runs_once_whichever_end_a_worker_takes_it_from(tmp_path):
         file = waiting if name == "w" else tmp_path / f"test_{name}.py"
         file.write_text(WRITES_ITS_WORKER.format(log=str(log), name=name))
 
-    options = ["-q", "-n", "3", "--dist", "loadfile", "-p", "tests.support.scheduling"]
+    options = ["-q", "-n", "3", "--dist", "loadfile", "--last-waits"]
+    plugins = ["-p", "xdist", "-p", "tests.support.scheduling"]
+    environ = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--last-waits", str(tmp_path)],
-        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, check=True,
+        [sys.executable, "-m", "pytest", *plugins, *options, str(tmp_path)],
+        cwd=tmp_path, env=os.environ | environ, capture_output=True, check=True,
     )  # fmt: skip
 
     runs = [line.split() for line in log.read_text().splitlines()]
