@@ -65,12 +65,18 @@ APART = ("test_reports_with_servers.py", "test_pack_kills.py")
 
 
 MOSTLY_WAITING = (
-    "reports/test_reports_with_servers.py",
     "pinlater/test_pinlater_faults.py",
-    "system/test_standalone_lifecycle.py",
+    "system/test_items.py",
+    "system/test_item_files.py",
     "system/test_run_changes.py",
+    "system/test_standalone_lifecycle.py",
+    "reports/test_reports_with_servers.py",
 )
-"""Files whose tests wait for servers and workers two thirds of the time or more."""
+"""
+Files whose tests wait for servers and workers two thirds of the time or more, in scheduling order.
+
+The last one is scheduled test by test, so other workers can take what is left of it at the end.
+"""
 MIN_WORKERS_WITH_WAITING = 3
 
 
@@ -95,9 +101,10 @@ def _number(worker: str) -> int:
     return int(worker.removeprefix("gw"))
 
 
-def mostly_waits(scope: str) -> bool:
-    """Return True for a unit of work that uses little CPU time."""
-    return scope.partition("::")[0].endswith(MOSTLY_WAITING)
+def waiting_rank(scope: str) -> int | None:
+    """Return the position of a unit of work in `MOSTLY_WAITING`, or None."""
+    file = scope.partition("::")[0]
+    return next((n for n, name in enumerate(MOSTLY_WAITING) if file.endswith(name)), None)
 
 
 def choose(scopes: Sequence[str], worker: str, workers: int, *, last_waits: bool) -> str | None:
@@ -110,11 +117,13 @@ def choose(scopes: Sequence[str], worker: str, workers: int, *, last_waits: bool
         workers: the number of workers.
         last_waits: whether the last worker only runs tests that mostly wait.
     """
-    waiting = [scope for scope in scopes if mostly_waits(scope)] if last_waits else []
+    ranks = {scope: waiting_rank(scope) if last_waits else None for scope in scopes}
+    others = [scope for scope in scopes if ranks[scope] is None]
     if last_waits and is_the_last(worker, workers):
-        return waiting[0] if waiting else None
-    others = [scope for scope in scopes if scope not in waiting] or list(scopes)
-    return others[-1] if begins_with_the_last(worker) else others[0]
+        waiting = [scope for scope in scopes if ranks[scope] is not None]
+        return min(waiting, key=lambda scope: ranks[scope] or 0, default=None)
+    remaining = others or scopes
+    return remaining[-1] if begins_with_the_last(worker) else remaining[0]
 
 
 def rank(nodeid: str) -> int:

@@ -61,6 +61,12 @@ def test_other_workers_take_tests_that_wait_at_the_end():
     assert choose(SCOPES[1:2], "gw0", 3, last_waits=True) == SCOPES[1]
 
 
+def test_tests_that_are_scheduled_one_by_one_come_last():
+    scopes = [*SCOPES, "tests/system/test_items.py"]
+
+    assert choose(scopes, "gw2", 3, last_waits=True) == "tests/system/test_items.py"
+
+
 def test_last_worker_takes_nothing_else():
     assert choose(["tests/a.py"], "gw2", 3, last_waits=True) is None
 
