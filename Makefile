@@ -11,8 +11,9 @@ HOSTS ?= 6
 IMAGES ?= docs/images
 # The Python that tries a wheel: a version or a path.
 ON ?= $(BIN)/python
-# Two pytest processes a core: with three, tests that measure time or extract texts fail on two cores.
-WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+# Two pytest processes a core, and one for tests that mostly wait: with three a core, tests that measure
+# time or extract texts fail on two cores.
+WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN) + 1)
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
 # each of a dozen processes would compile everything again at its start (1 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
@@ -44,9 +45,9 @@ up: setup  ## start the system and keep it running
 down: setup  ## stop it
 	@$(BIN)/aragog down
 
-test: setup  ## run the tests, on private servers, in WORKERS processes (two a core)
-	@$(if $(ARGS),,$(BIN)/python scripts/try_libraries.py -- -q -n 2 --dist loadfile)
-	@$(PYTEST) -n $(WORKERS) $(ARGS)
+test: setup  ## run the tests, on private servers, in WORKERS processes (two a core, and one)
+	@$(if $(ARGS),,$(MAKE) --no-print-directory libraries ARGS='-q -n 2 --dist loadfile')
+	@$(PYTEST) -n $(WORKERS) --last-waits $(ARGS)
 
 libraries: setup  ## test each library of packages/ from its wheel, without aragog
 	@$(BIN)/python scripts/try_libraries.py -- $(ARGS)

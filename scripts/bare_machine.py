@@ -35,6 +35,8 @@ SUITE = "bookworm"  # the oldest Debian with Python 3.11
 PACKAGES = ("ca-certificates", "git", "make", "procps", "python3", "python3-dev", "python3-venv")
 COMMANDS = ("make run", "make test")
 HOME = "home/user"
+WORKERS_BESIDE_CI = 3
+"""The test processes of `--short`, which run beside the targets and three measurements."""
 
 # Tests whose result can depend on the machine: they start programs and servers as an ordinary user,
 # without compilers and without Debian's servers; they install wheels, write private files, fill
@@ -103,7 +105,8 @@ def main(commands: list[str]) -> int:
 def short_commands() -> list[str]:
     """Return `make run` and the tests whose result can differ on a bare machine."""
     ignored = (f"--ignore={path}" for path in SAME_EVERYWHERE)
-    return ["make run", f"make test ARGS='-q {' '.join((*MACHINE_TESTS, *ignored))}'"]
+    options = " ".join(("-q", *MACHINE_TESTS, *ignored))
+    return ["make run", f"make test WORKERS={WORKERS_BESIDE_CI} ARGS='{options}'"]
 
 
 def obstacle() -> str:

@@ -53,7 +53,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
     parser.add_argument(
-        "--hosts", type=int, default=6, help="number of machines, 4 to 60; two run the API"
+        "--hosts", type=int, default=6, help="number of machines, 5 to 60; two run the API"
     )
     store = os.environ.get("ARAGOG_STORE__ENGINE") or "postgres"
     parser.add_argument("--store", default=store, help=" or ".join(ENGINES))

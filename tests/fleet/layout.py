@@ -26,8 +26,9 @@ class Layout:
     A fleet: two API machines, and workers on all others.
 
     Args:
-        hosts: the number of aragog machines, 4 to 60. The web, the data servers and the balancer
-            have additional hosts.
+        hosts: the number of aragog machines, 5 to 60: two for the API, two workers with shifted
+            clocks, and the worker that checks everything. The web, the data servers and the
+            balancer have additional hosts.
         engine: `postgres` or `hbase`.
     """
 

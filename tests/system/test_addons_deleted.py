@@ -24,8 +24,29 @@ DELETED = {"all": ADDONS, "one half": ADDONS[::2], "the other half": ADDONS[1::2
 LAMP = "http://www.shop.test/p/brass-lamp"
 
 
-def aragog(tree, *arguments):
-    """The output of an `aragog` command in a folder."""
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the package, whose modules the first crawl compiles for all."""
+    folder = tmp_path_factory.mktemp("tree")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "aragog", folder / "aragog", ignore=ignored)
+    return folder
+
+
+@pytest.fixture(params=DELETED.values(), ids=DELETED)
+def deleted(request, tree, tmp_path):
+    """Add-ons whose folders are missing until the end of the test."""
+    aside = tmp_path / "deleted"
+    aside.mkdir()
+    for addon in request.param:
+        (tree / "aragog" / "addons" / addon).rename(aside / addon)
+    yield request.param
+    for addon in request.param:
+        (aside / addon).rename(tree / "aragog" / "addons" / addon)
+
+
+def aragog(tree, folder, *arguments):
+    """The output of an `aragog` command of a copy in a folder."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
     environ = {
         **ours,
@@ -35,22 +56,16 @@ def aragog(tree, *arguments):
     }
     done = subprocess.run(
         [sys.executable, "-m", "aragog.cli", *arguments],
-        cwd=tree, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("deleted", DELETED.values(), ids=DELETED)
-def test_crawl_works_without_add_ons(tmp_path, deleted):
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "aragog", tmp_path / "aragog", ignore=ignored)
-    for addon in deleted:
-        shutil.rmtree(tmp_path / "aragog" / "addons" / addon)
-
-    aragog(tmp_path, "run", "--stop")
-    shown = json.loads(aragog(tmp_path, "show", LAMP, "--json"))
+def test_crawl_works_without_add_ons(tree, deleted, tmp_path):
+    aragog(tree, tmp_path, "run", "--stop")
+    shown = json.loads(aragog(tree, tmp_path, "show", LAMP, "--json"))
 
     assert shown["fields"]["product.price"] == "89.90"
-    assert not [name for name in deleted if (tmp_path / "aragog" / "addons" / name).exists()]
+    assert not [name for name in deleted if (tree / "aragog" / "addons" / name).exists()]

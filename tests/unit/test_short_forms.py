@@ -29,6 +29,14 @@ def test_ci_runs_the_full_targets_and_the_short_forms():
     assert "python -m bench" in commands
 
 
+def test_ci_runs_the_targets_that_it_does_not_try_in_a_short_form():
+    bare_machine = runpy.run_path(str(ROOT / "scripts" / "bare_machine.py"))
+    recipe = (ROOT / "Makefile").read_text().partition("\ntest: ")[2].partition("\n\n")[0]
+
+    assert bare_machine["short_commands"]()[0] == "make run"
+    assert " libraries " in recipe
+
+
 def test_measurements_started_by_targets_are_also_run():
     makefile = (ROOT / "Makefile").read_text()
 

@@ -26,6 +26,8 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 COUNT = int(os.environ.get("ARAGOG_EXCHANGED_JOBS", "400"))
 """Jobs in each direction; `make test` exchanges few."""
 WITHIN_S = 120 + COUNT / 10
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+"""Options of a JVM that runs for seconds: it compiles less."""
 EXAMPLES = ROOT / "examples"
 GO_MODULE = """module aragog.test/client
 
@@ -69,11 +71,12 @@ def java_program(folder):
     generated("java:generated_annotations=suppress", folder)
     shutil.copytree(folder / "gen-java" / "org", folder / "src" / "main" / "java" / "org")
     package = ["-q", "-B", "package", "dependency:copy-dependencies"]
+    options = {"MAVEN_OPTS": " ".join(QUICK_START)}
     # Once Maven has its downloads, it works without a network, which may be slow.
-    if run(["mvn", "-o", *package], folder).returncode:
-        built(["mvn", *package], folder)
+    if run(["mvn", "-o", *package], folder, **options).returncode:
+        built(["mvn", *package], folder, **options)
     classes = f"{folder}/target/classes:{folder}/target/dependency/*"
-    words = ["java", "-Xmx64m", "-cp", classes, "Jobs"]
+    words = ["java", *QUICK_START, "-Xmx64m", "-cp", classes, "Jobs"]
     return lambda verb, port, *rest: [*words, verb, "127.0.0.1", str(port), *rest]
 
 

@@ -29,7 +29,6 @@ jobs, `results` by key, and `boxes`, reply lists that never expire.
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -242,8 +241,8 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
                 "results": play.results, "boxes": boxes,
             }  # fmt: skip
         finally:
-            play._sent.clear()
-            gc.collect()  # results unsubscribe when they are collected; the server ends here
+            # Results unsubscribe when they are collected, and would retry for 19 s without a server.
+            play.place.app.backend.result_consumer.subscribed_to.clear()
             play.unbeat()
             play.stop()
             play.place.close()

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -22,9 +20,8 @@ import redis
 import pinlater  # noqa: F401
 from aragog.standalone.redis_server import RedisServer
 from pinlater.brokers import of_socket
+from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @contextmanager
@@ -61,51 +58,20 @@ class _Place:
         self.conf = {"broker_transport_options": {"claim_timeout_s": 5.0, **options}}
         results = f"redis+socket://{own.socket}"
         self.env = {
-            **os.environ,
             "REPORTS_NOTES": own.url,
             "REPORTS_BROKER": broker,
             "REPORTS_RESULTS": results,
             "REPORTS_CONF": json.dumps(self.conf),
-            "PYTHONPATH": str(ROOT),
-            "C_FORCE_ROOT": "1",
         }
         self.app = make(broker, results, **self.conf)
         self.workers = []
 
     def worker(self, *more):
         log = tempfile.NamedTemporaryFile(prefix="ar-worker", delete=False)  # noqa: SIM115
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "celery",
-            "-A",
-            "tests.support.queue_app",
-            "worker",
-            "-l",
-            "INFO",
-            "-P",
-            "threads",
-            "-c4",
-            "-n",
-            f"w{len(self.workers)}@%h",
-            *more,
-        ]
-        process = subprocess.Popen(
-            command,
-            env=self.env,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd=str(ROOT),
-        )
-        self.workers.append((process, log.name))
-        end = time.monotonic() + 60
-        while b" ready." not in Path(log.name).read_bytes():
-            if time.monotonic() > end or process.poll() is not None:
-                raise RuntimeError(Path(log.name).read_text()[-2000:])
-            time.sleep(0.1)
-        return process
+        args = ["-P", "threads", "-c4", "-n", f"w{len(self.workers)}@%h", *more]
+        worker = Worker("tests.support.queue_app", Path(log.name), env=self.env, args=args)
+        self.workers.append(worker)
+        return worker.start().process
 
     def notes(self):
         with redis.Redis.from_url(self.own.url) as client:
@@ -120,15 +86,17 @@ class _Place:
         return False
 
     def close(self):
-        for process, _ in self.workers:
-            if process.poll() is None:
-                process.terminate()
-        for process, log in self.workers:
+        # Results unsubscribe when they are collected, and would retry for 19 s without a server.
+        self.app.backend.result_consumer.subscribed_to.clear()
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.process.terminate()
+        for worker in self.workers:
             try:
-                process.wait(20)
+                worker.process.wait(20)
             except subprocess.TimeoutExpired:
-                process.kill()
-            Path(log).unlink()
+                worker.process.kill()
+            worker.log.unlink()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from itertools import combinations, permutations
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ ROOT = Path(__file__).resolve().parents[3]
 BRINGS = {"kafka", "mcp", "plan", "nutch", "wacz"}
 """Add-ons that provide a command or a format with the name of their folder."""
 ADDONS = [addon.__name__.rpartition(".")[2] for addon in addons()]
+RUNS = 5
+DELETED_IN = dict(zip(ADDONS, combinations(range(RUNS), 2), strict=False))
+"""
+The two runs in which each add-on is deleted. No two add-ons have the same, so each works once without
+each other one.
+"""
 REST = """
 import importlib, os, pkgutil, sys
 import aragog
@@ -83,15 +90,20 @@ def test_everything_else_works_without_any_add_on(tree, delete_addons):
     assert brought & BRINGS == set()
 
 
-@pytest.mark.parametrize("addon", ADDONS)
-def test_everything_else_works_without_one_add_on(tree, delete_addons, addon):
-    delete_addons(addon)
+@pytest.mark.parametrize("run", range(RUNS))
+def test_everything_else_works_without_some_add_ons(tree, delete_addons, run):
+    deleted = {addon for addon, runs in DELETED_IN.items() if run in runs}
+    delete_addons(*deleted)
     modules, brought = rest(tree, "aragog")
 
     assert len(modules) > 300
     left = {name.split(".")[2] for name in modules if name.startswith("aragog.addons.")}
-    assert left == {*ADDONS} - {addon}
-    assert brought & BRINGS == BRINGS - {addon}
+    assert left == {*ADDONS} - deleted
+    assert brought & BRINGS == BRINGS - deleted
+
+
+def test_each_add_on_is_left_in_a_run_without_each_other_one():
+    assert all({*DELETED_IN[one]} - {*DELETED_IN[other]} for one, other in permutations(ADDONS, 2))
 
 
 def test_add_ons_match_the_folders():

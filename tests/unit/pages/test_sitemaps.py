@@ -237,13 +237,16 @@ BOMBS = {
     "blanks": (b"", b" "),
 }
 """The start of each, and what it repeats."""
+_MANY_EVENTS = {"empty elements", "children of an entry", "comments"}
+"""A quarter of their size suffices: one kept object of 50 bytes per event would take 70 MB."""
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_memory_does_not_grow_with_the_unpacked_size(name, tmp_path):
     file = tmp_path / "sitemap.gz"
     front, unit = BOMBS[name]
-    file.write_bytes(gzip.compress(front + unit * (_UNPACKED // len(unit)), 1))
+    size = _UNPACKED // 4 if name in _MANY_EVENTS else _UNPACKED
+    file.write_bytes(gzip.compress(front + unit * (size // len(unit)), 1))
     code = (
         "import sys; from pathlib import Path; from aragog.pages import sitemaps\n"
         "def peak_kb(): return int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])\n"

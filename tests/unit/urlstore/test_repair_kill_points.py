@@ -12,6 +12,7 @@ from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
+from tests.support.killed_process import steps_of
 from tests.support.stores import NOW_MS, body, page
 from zengraph.tables.sqlite import SqliteTables
 
@@ -92,11 +93,11 @@ def neither_stored_nor_due(folder, at_ms):
     return set(URLS) - due - stored, due - stored
 
 
-def test_killed_and_repeated_repair_loses_no_url(tmp_path):
+def test_killed_and_repeated_repair_loses_no_url(tmp_path, request):
     """Regression: 41 of 600 pages were lost for good because only the killed run knew of them."""
     damaged(tmp_path / "damaged")
-    step, refetched = 1, set()
-    while True:
+    refetched = set()
+    for step in steps_of(request):
         folder = tmp_path / f"killed at {step}"
         shutil.copytree(tmp_path / "damaged", folder)
         was_killed = killed_at(folder, step)
@@ -109,7 +110,6 @@ def test_killed_and_repeated_repair_loses_no_url(tmp_path):
         shutil.rmtree(folder)
         if not was_killed:
             break
-        step += 1
     assert step > 40
     assert len(refetched) > 3
 
