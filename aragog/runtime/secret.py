@@ -110,7 +110,7 @@ _HOSTS_AND_PATH = rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w.,~%/+-]*)?"
 _LOCATION = re.compile(rf"(?:[A-Za-z][\w+.-]*:/)?/{{0,2}}{_HOSTS_AND_PATH}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URL = re.compile(
-    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<place>{_HOSTS_AND_PATH})"
+    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<location>{_HOSTS_AND_PATH})"
     r"(?:\?(?P<query>[^\s#@]*))?",
     re.DOTALL,
 )
