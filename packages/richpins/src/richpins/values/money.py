@@ -63,10 +63,17 @@ _CENTS_AFTER_SYMBOL = re.compile(
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
 """Decimals after the symbol at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+_ONLY_CENTS = re.compile(r"([1-9]\d?)\s?(¢|p)(?:\s?each)?")
+"""A price below one dollar or pound."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
-    r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
-    r"save|off|you\ssave)\b[\s:.]{0,3}\Z",
+    r"\b(?:(?:was|rrp|msrp|list|regular|original|normal|former|previous|full|retail|est(?:imated)?\.?)"
+    r"(?:\s(?:retail\s)?(?:price|value))?|value|instead\sof|before|old(?:\sprice)?|compare(?:\sat)?|"
+    r"statt|uvp|normalpreis|listenpreis|neupreis|avant|ancien\sprix|prix\s(?:public|conseillé|barré)|"
+    r"prima|prezzo\s(?:originale|di\slistino|consigliato)|antes|"
+    r"precio\s(?:anterior|original|normal|habitual)|preço\s(?:anterior|original|normal)|"
+    r"adviesprijs|oude\sprijs|ord(?:inarie|\.)?\s?pris|förpris|cena\s(?:regularna|katalogowa)|"
+    r"původní\scena|старая\sцена|save|off|you\ssave)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
 _CURRENT_PRICE = re.compile(
@@ -151,11 +158,25 @@ def count_amounts(text: str) -> int:
     return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
 
 
+def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:
+    """Return the only price in a string that is not labeled as a former one, or None."""
+    text = _normalize_text(text[:MAX_CHARS])
+    current = [
+        amount
+        for amount in _find_amounts(text, None)
+        if not _FORMER.search(text[max(0, amount.start - _LABEL_CHARS) : amount.start])
+    ]
+    return current[0].value(text, currency) if len(current) == 1 else None
+
+
 def _normalize_text(value: str) -> str:
     """Return a string without escapes and tags, and with all decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.normalize_signs(clean(value))
+    cents = _ONLY_CENTS.fullmatch(text)
+    if cents is not None:
+        return f"{'$' if cents[2] == '¢' else '£'}0.{int(cents[1]):02}"
     return _CENTS_AFTER_SYMBOL.sub(_move_cents, text)
 
 
