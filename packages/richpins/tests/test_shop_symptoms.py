@@ -166,3 +166,57 @@ def test_button_of_something_else_does_not_say_that_it_is_out_of_stock(buttons):
     page = f'<meta property="og:type" content="product"><h1>Lamp</h1>{buttons}'
 
     assert pin(page).product.availability != "out_of_stock"
+
+
+@pytest.mark.parametrize(
+    ("lang", "prices"),
+    [
+        ("cs-CZ", ["od 202 Kč měsíčně", "6 290 Kč"]),
+        ("en-US", ["$37.50/mo. for 24 months", "$6,290.00"]),
+        ("en-US", ["$37.50 per month", "$6,290.00"]),
+        ("en-US", ["4 payments of $1,572.50", "$6,290.00"]),
+        ("en-GB", ["£37.50 a month", "£6,290.00"]),
+        ("de-DE", ["ab 37,50 € mtl.", "6.290,00 €"]),
+        ("de-DE", ["24 Raten à 262,08 €", "6.290,00 €"]),
+        ("fr-FR", ["3 x 2 096,67 €", "6 290,00 €"]),
+        ("es-ES", ["37,50 €/mes", "6.290,00 €"]),
+        ("pt-BR", ["10x de R$ 629,00", "R$ 6.290,00"]),
+        ("it-IT", ["37,50 € al mese", "6.290,00 €"]),
+        ("pl-PL", ["37,50 zł miesięcznie", "6 290,00 zł"]),
+        ("nl-NL", ["€ 37,50 p/m", "€ 6.290,00"]),
+    ],
+)
+def test_installment_before_the_price_is_not_the_price(lang, prices):
+    spans = "".join(f"<span class=price{n}>{text}</span>" for n, text in enumerate(prices))
+    page = f'<html lang={lang}><meta property="og:type" content="product"><h1>Lamp</h1>{spans}'
+
+    assert pin(page).product.price == Decimal(6290)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("pt-BR", "R$ 999,00 em até 10x de R$ 99,90 sem juros"),
+        ("en-US", "$999.00 or 4 payments of $249.75"),
+        ("de-DE", "999,00 € oder 41,63 € monatlich"),
+        ("es-MX", "$999.00 o 12 cuotas de $83.25"),
+    ],
+)
+def test_price_beside_its_installments_is_found(lang, text):
+    page = (
+        f'<html lang={lang}><meta property="og:type" content="product"><h1>Lamp</h1>'
+        f"<p class=price>{text}</p>"
+    )
+
+    assert pin(page).product.price == Decimal(999)
+
+
+def test_only_price_may_be_one_per_month():
+    page = '<meta property="og:type" content="product"><h1>Plan</h1><p class=price>€9.99/month'
+
+    assert pin(page).product.price == Decimal("9.99")
+
+
+@pytest.mark.parametrize("text", ["$25 each", "$25 a pair", "$25 month-long sale", "2 x $25"])
+def test_price_of_a_piece_is_no_installment(text):
+    assert money.are_installments(text) is (text == "2 x $25")
