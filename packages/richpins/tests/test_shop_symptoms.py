@@ -220,3 +220,42 @@ def test_only_price_may_be_one_per_month():
 @pytest.mark.parametrize("text", ["$25 each", "$25 a pair", "$25 month-long sale", "2 x $25"])
 def test_price_of_a_piece_is_no_installment(text):
     assert money.are_installments(text) is (text == "2 x $25")
+
+
+@pytest.mark.parametrize(
+    ("lang", "price"),
+    [
+        ("en-US", "<del>$123</del><i class=screen-reader-text>Original price was: $123.</i>$100.00"),
+        ("en-US", "<i class=sr-only>Was $123.00, now $100.00</i><b>$100.00</b>"),
+        ("en-US", "<i class=visually-hidden>Price:</i> <b>$100.00</b>"),
+        ("en-US", "<i class=visually-hidden>$100.00</i><b aria-hidden=true>$<u>one hundred</u></b>"),
+        ("es-AR", "$ 100<sup>00</sup>"),
+        ("de-DE", "<i class=sr-only>Statt 123,00 €</i> 100,00 €"),
+    ],
+)  # fmt: skip
+def test_words_for_screen_readers_do_not_hide_the_price(lang, price):
+    page = (
+        f'<html lang={lang}><meta property="og:type" content="product"><h1>Lamp</h1>'
+        f"<p class=price>{price}</p>"
+    )
+
+    assert pin(page).product.price == Decimal("100.00")
+
+
+@pytest.mark.parametrize(
+    ("lang", "price", "amount"),
+    [
+        ("es-AR", "$ 1.299<sup>99</sup>", "1299.99"),
+        ("en-US", "$1,299<sup>99</sup>", "1299.99"),
+        ("en-US", "$12<sup>99</sup>", "12.99"),
+        ("de-DE", "12<sup>99</sup> €", "12.99"),
+        ("de-CH", "CHF 1'299<sup>90</sup>", "1299.90"),
+    ],
+)
+def test_raised_cents_follow_the_notation_of_the_whole_number(lang, price, amount):
+    page = (
+        f'<html lang={lang}><meta property="og:type" content="product"><h1>Lamp</h1>'
+        f"<p class=price>{price}</p>"
+    )
+
+    assert pin(page).product.price == Decimal(amount)
