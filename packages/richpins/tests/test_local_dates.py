@@ -100,6 +100,9 @@ def test_persian_new_year_is_in_march(year):
         ("Juli 1973", "1973-07"),
         ("1973 July", "1973-07"),
         ("يوليو 1973", "1973-07"),
+        ("1973年7月", "1973-07"),
+        ("1973년 7월", "1973-07"),
+        ("1973年", "1973"),
         ("1973", "1973"),
     ],
 )
@@ -107,7 +110,7 @@ def test_month_without_a_day_is_a_partial_date(text, iso):
     assert dates.moment_or_year(text).isoformat() == iso
 
 
-@pytest.mark.parametrize("text", ["13/1973", "1973/13", "Room 1973", "0999", "2201"])
+@pytest.mark.parametrize("text", ["13/1973", "1973/13", "1973年13月", "Room 1973", "0999", "2201"])
 def test_other_number_is_no_month(text):
     assert dates.moment_or_year(text) is None
 

@@ -83,9 +83,9 @@ _CJK = re.compile(
     rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_AM_PM})?",
     re.IGNORECASE,
 )
-_ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
-_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
-"""The year before the first year of each Japanese era."""
+_ERA = re.compile(r"\A(令和|平成|昭和|(?:中華)?民國)\s?(\d{1,3}|元)\s?(?=年)")
+_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "中華民國": 1911}
+"""The year before the first year of each era of Japan and of Taiwan."""
 
 
 def _to_western_year(match: re.Match[str]) -> str:

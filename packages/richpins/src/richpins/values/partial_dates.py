@@ -22,6 +22,7 @@ class PartialDate:
 
 MIN_YEAR, MAX_YEAR = 1000, 2200
 _YEAR_FIRST = re.compile(r"(?P<y>\d{4})(?:[-/.](?P<mo>\d{1,2}))?")
+_CJK = re.compile(r"(?P<y>\d{4})\s?[年년](?:\s?(?P<mo>\d{1,2})\s?[月월])?")
 _MONTH_FIRST = re.compile(r"(?P<mo>\d{1,2})[-/.](?P<y>\d{4})")
 _NAMED_MONTH = re.compile(
     r"(?P<name>[^\W\d_]{3,12})\.?(?:,?\s{1,3}|[-/])(?:(?:de|del|of)\s)?(?P<y>\d{4})"
@@ -31,8 +32,10 @@ _NAMED_MONTH = re.compile(
 
 
 def partial_date(text: str) -> PartialDate | None:
-    """Return the year or month in `2001`, `2001-05`, `2001/05`, `05/2001` or `May 2001`."""
-    match = _YEAR_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text)
+    """Return the year or month in `2001`, `2001-05`, `2001/05`, `05/2001`, `May 2001` or `2001年5月`."""
+    match = (
+        _YEAR_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _CJK.fullmatch(text)
+    )
     if match is not None:
         return _valid(int(match["y"]), int(match["mo"]) if match["mo"] else None)
     match = _NAMED_MONTH.fullmatch(text)
