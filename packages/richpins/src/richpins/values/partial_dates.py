@@ -32,10 +32,8 @@ _NAMED_MONTH = re.compile(
 
 
 def partial_date(text: str) -> PartialDate | None:
-    """Return the year or month in `2001`, `2001-05`, `2001/05`, `05/2001`, `May 2001` or `2001年5月`."""
-    match = (
-        _YEAR_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _CJK.fullmatch(text)
-    )
+    """Return the year or month in `2001`, `2001/05`, `05/2001`, `May 2001` or `2001年5月`."""
+    match = _YEAR_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _CJK.fullmatch(text)
     if match is not None:
         return _valid(int(match["y"]), int(match["mo"]) if match["mo"] else None)
     match = _NAMED_MONTH.fullmatch(text)
