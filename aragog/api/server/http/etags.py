@@ -8,6 +8,7 @@ import re
 from starlette.requests import Request
 
 from aragog.api.operations.writing import ANY_VERSION
+from aragog.api.problems import Problem
 from aragog.api.server.http.codings import accepted_codings
 from aragog.errors import BadInput
 
@@ -38,13 +39,23 @@ def current_tag(request: Request, tag: str) -> str | None:
     Args:
         request: a GET or HEAD.
         tag: the ETag of the uncompressed body.
+
+    Raises:
+        Problem: 412, If-Match has only other ETags (RFC 9110, 13.1.1).
     """
-    header_values = request.headers.getlist("if-none-match")
-    sent_tags = {text.strip().removeprefix("W/") for text in ",".join(header_values).split(",")}
     accepted = accepted_codings(",".join(request.headers.getlist("accept-encoding")))
     candidates = (*(coded_tag(tag, coding) for coding in accepted), tag)
-    matching_tag = next((candidate for candidate in candidates if candidate in sent_tags), None)
-    return tag if matching_tag is None and ANY_VERSION in sent_tags else matching_tag
+    expected = _sent_tags(request, "if-match")
+    if expected and expected.isdisjoint({ANY_VERSION, *candidates}):
+        raise Problem(412, "If-Match: the response has another ETag; request it without If-Match")
+    cached_tags = {text.removeprefix("W/") for text in _sent_tags(request, "if-none-match")}
+    matching_tag = next((candidate for candidate in candidates if candidate in cached_tags), None)
+    return tag if matching_tag is None and ANY_VERSION in cached_tags else matching_tag
+
+
+def _sent_tags(request: Request, name: str) -> set[str]:
+    values = ",".join(request.headers.getlist(name))
+    return {text.strip() for text in values.split(",") if text.strip()}
 
 
 def expected_version(request: Request) -> str | None:

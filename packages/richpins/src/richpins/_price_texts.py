@@ -69,10 +69,13 @@ def price_text(element: LexborNode) -> str:
 def _add_decimals(text: str, cents: str) -> str:
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
-            return f"{text[: match.start()]}.{cents}{text[match.end() :]}"
+            whole = _NUMBER_AT_END.search(text[: match.start()])
+            separator = "," if whole and "." in whole[0] else "."
+            return f"{text[: match.start()]}{separator}{cents}{text[match.end() :]}"
     return text
 
 
+_NUMBER_AT_END = re.compile(r"[\d.,']+\Z")
 _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
@@ -89,21 +92,36 @@ def _find_cents(element: LexborNode) -> Iterator[str]:
 
 
 def _current_text(element: LexborNode) -> str:
-    if element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
+    spoken = {node.mem_id for node in element.css(_SPOKEN_ELEMENTS) if _DIGIT.search(node.text())}
+    if not spoken and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
+    visible = " ".join(_texts(element, spoken))
+    # Some shops write the price in one piece for screen readers only.
+    return visible if _DIGIT.search(visible) else " ".join(_texts(element, set()))
+
+
+_DIGIT = re.compile(r"\d")
+_SPOKEN_ELEMENTS = (
+    '[class*="screen-reader" i],[class*="screenreader" i],[class~="sr-only"],'
+    '[class*="visually-hidden" i],[class*="visuallyhidden" i]'
+)
+"""Elements that only screen readers show, which repeat the prices with words."""
+
+
+def _texts(element: LexborNode, skipped: set[int]) -> list[str]:
     parts: list[str] = []
-    _collect_texts(element, parts)
-    return " ".join(parts)
+    _collect_texts(element, parts, skipped)
+    return parts
 
 
-def _collect_texts(element: LexborNode, parts: list[str]) -> None:
+def _collect_texts(element: LexborNode, parts: list[str], skipped: set[int]) -> None:
     for child in element.iter(include_text=True):
         if len(parts) >= _MAX_NODES:
             return
         if child.tag == "-text":
             parts.append(child.text_content or "")
-        elif child.tag not in _SKIPPED_ELEMENTS:
-            _collect_texts(child, parts)
+        elif child.tag not in _SKIPPED_ELEMENTS and child.mem_id not in skipped:
+            _collect_texts(child, parts, skipped)
 
 
 def _join_groups(match: re.Match[str]) -> str:

@@ -13,8 +13,9 @@ import orjson
 
 from richpins import page_types
 from richpins.provenance import Alternatives, Conflict, Dropped, Provenance
-from richpins.values.dates import AnyDate, Moment, PartialDate
+from richpins.values.dates import AnyDate, Moment
 from richpins.values.images import Image
+from richpins.values.partial_dates import PartialDate
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13

@@ -233,13 +233,17 @@ def _selecting_parameters(choices_of_route: Sequence[Choice]) -> list[dict[str, 
 _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form} | {
     Form.RECORD: [
         _header("If-None-Match", "The client's ETags; the response is 304 if one is current."),
+        _header("If-Match", "ETags; the response is 412 if none is current."),
     ],
     Form.CONTENT: [_header("Range", "One byte range.")],
     Form.FEED: [
         _header("Last-Event-ID", "The cursor to resume from, for clients that read events.")
     ],
 }
-_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
+_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {
+    Form.RECORD: ("412",),
+    Form.CONTENT: ("412", "416"),
+}
 
 
 def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:

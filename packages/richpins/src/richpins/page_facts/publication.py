@@ -26,9 +26,11 @@ from urlspelling.domain import registered_domain
 
 _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
-    "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
+    "dcterms.creator", "dc.creator.personalname", "bepress_citation_author", "citation_authors",
+    "eprints.creators_name", "article:author_name", "og:article:author", "book:author", "author",
+    "authors",
 )  # fmt: skip
-"""`author` is last, because templates often fill it with the publisher's name."""
+"""`author` is late, because templates often fill it with the publisher's name."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
 """Suffixes of meta names that individual sites use, such as `lrt_authors`."""
 _PUBLISHED_METAS = (

@@ -203,9 +203,7 @@ def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidat
 
 
 def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) -> Price | None:
-    price = prices.declared_price(sources, nodes, "product.price") or prices.visible_price(
-        sources, shown_price
-    )
+    price = prices.find_price(sources, nodes, shown_price)
     if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]

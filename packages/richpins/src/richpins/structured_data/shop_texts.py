@@ -85,7 +85,8 @@ IN_STOCK = (
     "skladom", "na skladě", "na zalogi", "na stanju", "na zalihi", "w magazynie", "în stoc",
     "raktáron", "készleten", "в наличии", "В наличии", "есть в наличии", "Есть в наличии",
     "в наявності", "В наявності", "laos olemas", "ir noliktavā", "stokta var", "在庫あり", "有货",
-    "現貨", "재고 있음",
+    "現貨", "재고 있음", "finns i lager", "direct leverbaar", "uit voorraad leverbaar", "vorrätig",
+    "còn hàng", "stok tersedia", "มีสินค้า", "במלאי", "άμεσα διαθέσιμο", "Άμεσα διαθέσιμο",
 )  # fmt: skip
 OUT_OF_STOCK = (
     "out of stock", "sold out", "currently unavailable", "temporarily out of stock",
@@ -101,6 +102,26 @@ OUT_OF_STOCK = (
     "Немає в наявності", "rasprodano", "razprodano", "ni na zalogi", "nema na zalihi", "tükendi",
     "läbi müüdud", "izpārdots", "išparduota", "在庫切れ", "品切れ", "품절", "售罄", "缺货",
     "已售完", "sold-out",
+    "sold out online", "out of stock online", "not available online", "no longer available",
+    "not in stock", "nicht mehr lieferbar", "nicht mehr verfügbar", "nicht mehr erhältlich",
+    "derzeit nicht lieferbar", "zurzeit nicht lieferbar", "zur zeit nicht lieferbar",
+    "momentan nicht lieferbar", "aktuell nicht verfügbar", "aktuell nicht lieferbar",
+    "derzeit ausverkauft", "leider ausverkauft", "online ausverkauft", "plus disponible",
+    "actuellement indisponible", "temporairement indisponible", "produit indisponible",
+    "article indisponible", "produit épuisé", "actualmente no disponible",
+    "temporalmente agotado", "producto agotado", "attualmente non disponibile",
+    "momentaneamente non disponibile", "non più disponibile", "prodotto esaurito",
+    "indisponível no momento", "temporariamente indisponível", "produto indisponível",
+    "produto esgotado", "tijdelijk uitverkocht", "niet leverbaar", "tijdelijk niet leverbaar",
+    "niet meer leverbaar", "momenteel niet leverbaar", "niet meer verkrijgbaar",
+    "tillfälligt slut", "tillfälligt slut i lager", "midlertidig utsolgt",
+    "midlertidigt udsolgt", "ei varastossa", "chwilowo niedostępny", "tymczasowo niedostępny",
+    "produkt chwilowo niedostępny", "produkt wyprzedany", "momentálně nedostupné",
+    "dočasně nedostupné", "stokta yok", "нет на складе", "Нет на складе", "товар закончился",
+    "Товар закончился", "распродано", "Распродано", "完売", "売り切れ", "販売終了", "无货",
+    "已售罄", "補貨中", "일시품절", "재고 없음", "hết hàng", "stok habis", "สินค้าหมด",
+    "غير متوفر", "نفدت الكمية", "אזל מהמלאי", "εξαντλημένο", "Εξαντλημένο", "εξαντλήθηκε",
+    "Εξαντλήθηκε",
 )  # fmt: skip
 STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK)
 

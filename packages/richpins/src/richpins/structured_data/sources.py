@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 from richpins.document import Document
 from richpins.provenance import Candidate, Ledger
@@ -19,6 +19,7 @@ from richpins.structured_data.words import HEADING, HEADING_END, MICROFORMATS
 MAX_URL_CHARS = 4_096
 
 _SPACE = re.compile(r"[ \t\n\r]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _REPEATED_SCHEME = re.compile(r"https?://[^/?#]*(?=https?://)")
 """A host that a template added in front of an absolute URL."""
@@ -120,6 +121,8 @@ class Sources:
         text = _REPEATED_SCHEME.sub("", text)
         if _SPACE.search(text):
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
+        if not text.isascii():
+            text = _with_ascii_path(text)
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
 
@@ -177,3 +180,11 @@ _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 def sort_by_trust(nodes: Iterable[Node]) -> list[Node]:
     """Sort JSON-LD first, then microdata, RDFa and microformats, each in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))
+
+
+def _with_ascii_path(url: str) -> str:
+    """Percent-encode the letters after the host, as browsers do."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    encoded = _NOT_ASCII.sub(lambda match: quote(match[0]), path)
+    return f"{scheme}{separator}{host}{slash}{encoded}"

@@ -11,28 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import lru_cache, partial
 from typing import Any, cast
 
 from richpins.provenance import Candidate, Ledger
 from richpins.values import date_orders
+from richpins.values.local_dates import western
 from richpins.values.month_names import month_number
+from richpins.values.partial_dates import MAX_YEAR, MIN_YEAR, PartialDate, partial_date
 from richpins.values.time_zones import zone_at
-
-
-@dataclass(frozen=True, slots=True)
-class PartialDate:
-    """A year, or a month of a year, for a page that gives no full date."""
-
-    year: int
-    month: int | None = None
-
-    def isoformat(self) -> str:
-        """Return `2001` or `2001-05`."""
-        return f"{self.year:04}" + (f"-{self.month:02}" if self.month else "")
-
 
 Moment = date | datetime
 """A datetime without tzinfo is a time for which the page gives no zone."""
@@ -51,7 +39,6 @@ _ISO = re.compile(
     rf"{_AM_PM})?",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
 """A time without minutes or with a one-digit minute: only the day is certain."""
 _WEEKDAY = (
@@ -96,9 +83,9 @@ _CJK = re.compile(
     rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_AM_PM})?",
     re.IGNORECASE,
 )
-_ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
-_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
-"""The year before the first year of each Japanese era."""
+_ERA = re.compile(r"\A(令和|平成|昭和|(?:中華)?民國)\s?(\d{1,3}|元)\s?(?=年)")
+_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "中華民國": 1911}
+"""The year before the first year of each era of Japan and of Taiwan."""
 
 
 def _to_western_year(match: re.Match[str]) -> str:
@@ -113,7 +100,6 @@ _JAVASCRIPT = re.compile(
     r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
 )
 _YEAR_AT_END = re.compile(r"\s(\d{4})\Z")
-_MIN_YEAR, _MAX_YEAR = 1000, 2200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -131,7 +117,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
         return _from_epoch(value)
     if not isinstance(value, str) or len(value) > 120:
         return None
-    text = value.strip()
+    text = western(value.strip(), language)
     return _parse_moment(text) or (_parse_by_language(text, language) if language else None)
 
 
@@ -164,11 +150,7 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
         return instant
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    match = _YEAR.fullmatch(str(value).strip())
-    if match is None or not _MIN_YEAR <= int(match[1]) <= _MAX_YEAR:
-        return None
-    month = int(match[2]) if match[2] else None
-    return PartialDate(int(match[1]), month) if month is None or 1 <= month <= 12 else None
+    return partial_date(western(str(value).strip(), language))
 
 
 def year(value: Any) -> int | None:
@@ -176,8 +158,8 @@ def year(value: Any) -> int | None:
     instant = moment(value)
     if instant is not None:
         return instant.year
-    match = _YEAR.fullmatch(str(value).strip()) if value is not None else None
-    return int(match[1]) if match and _MIN_YEAR <= int(match[1]) <= _MAX_YEAR else None
+    partial = partial_date(str(value).strip()) if value is not None else None
+    return partial.year if partial else None
 
 
 def _parse_iso(text: str) -> Moment | None:
@@ -195,7 +177,7 @@ def _parse_iso(text: str) -> Moment | None:
 
 def _day(year: int, month: int, day: int) -> date:
     """Return a day. Raises ValueError for an impossible day or a year outside 1000 to 2200."""
-    if not _MIN_YEAR <= year <= _MAX_YEAR:
+    if not MIN_YEAR <= year <= MAX_YEAR:
         raise ValueError(year)
     return date(year, month, day)
 

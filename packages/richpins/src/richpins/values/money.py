@@ -63,12 +63,36 @@ _CENTS_AFTER_SYMBOL = re.compile(
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
 """Decimals after the symbol at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+_ONLY_CENTS = re.compile(r"([1-9]\d?)\s?(¢|p)(?:\s?each)?")
+"""A price below one dollar or pound."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
-    r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
-    r"save|off|you\ssave)\b[\s:.]{0,3}\Z",
+    r"\b(?:(?:was|rrp|msrp|list|regular|original|normal|former|previous|full|retail|est(?:imated)?\.?)"
+    r"(?:\s(?:retail\s)?(?:price|value))?|value|instead\sof|before|old(?:\sprice)?|compare(?:\sat)?|"
+    r"statt|uvp|normalpreis|listenpreis|neupreis|avant|ancien\sprix|prix\s(?:public|conseillé|barré)|"
+    r"prima|prezzo\s(?:originale|di\slistino|consigliato)|antes|"
+    r"precio\s(?:anterior|original|normal|habitual)|preço\s(?:anterior|original|normal)|"
+    r"adviesprijs|oude\sprijs|ord(?:inarie|\.)?\s?pris|förpris|cena\s(?:regularna|katalogowa)|"
+    r"původní\scena|старая\sцена|save|off|you\ssave)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
+_PAYMENTS = re.compile(
+    r"(?:\b\d{1,2}\s?(?:x|×|vezes)\s?(?:de|of|à|a|da|von|por|po)?|"
+    r"\b(?:payments?|instal?lments?)\s(?:of|at)|raten\s(?:à|zu|von)|cuotas?\sde|rate\sda|"
+    r"parcelas?\sde|mensualités?\sde|termijnen\svan|rat\spo|splát\w{1,4}\spo)\s?\Z",
+    re.IGNORECASE,
+)
+"""Text before an installment."""
+_PERIOD = re.compile(
+    r"[^\w/]{0,3}(?:[€$£]|[^\W\d_]{1,3}\.?)?\s?"
+    r"(?:/\s?(?:mo(?:nth|nat|is)?|mes|mese|mnd|maand|mån|měs|miesiąc|mies|мес|ay|kk|month|week|wk)\b|"
+    r"/\s?[月월]|(?:per|a|each|every)\s(?:month|week)|p/?m\b|monthly|pro\smonat|im\smonat|monatlich|"
+    r"mtl\b|par\smois|al\smes|mensual|por\smes|por\smês|ao\smês|al\smese|mensili|per\smaand|"
+    r"per\smånad|měsíčně|mesačne|miesięcznie|в\sмесяц|на\sмісяць|kuukaudessa|aylık)",
+    re.IGNORECASE,
+)
+"""Text after a price that is paid again in each period."""
+_PERIOD_CHARS = 30
 _CURRENT_PRICE = re.compile(
     r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
@@ -151,11 +175,42 @@ def count_amounts(text: str) -> int:
     return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
 
 
+def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:
+    """Return the only price in a string that is neither a former one nor an installment."""
+    text = _normalize_text(text[:MAX_CHARS])
+    current = [
+        amount
+        for amount in _find_amounts(text, None)
+        if not _FORMER.search(_label(text, amount)) and not _is_installment(text, amount)
+    ]
+    return current[0].value(text, currency) if len(current) == 1 else None
+
+
+def are_installments(text: str) -> bool:
+    """Return True if all prices in a string are paid several times: `$25/month`, `3 x 20 €`."""
+    text = _normalize_text(text[:MAX_CHARS])
+    amounts = _find_amounts(text, None)
+    return bool(amounts) and all(_is_installment(text, amount) for amount in amounts)
+
+
+def _label(text: str, amount: _Amount) -> str:
+    return text[max(0, amount.start - _LABEL_CHARS) : amount.start]
+
+
+def _is_installment(text: str, amount: _Amount) -> bool:
+    label = _label(text, amount)
+    after = text[amount.end : amount.end + _PERIOD_CHARS]
+    return _PAYMENTS.search(label) is not None or _PERIOD.match(after) is not None
+
+
 def _normalize_text(value: str) -> str:
     """Return a string without escapes and tags, and with all decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.normalize_signs(clean(value))
+    cents = _ONLY_CENTS.fullmatch(text)
+    if cents is not None:
+        return f"{'$' if cents[2] == '¢' else '£'}0.{int(cents[1]):02}"
     return _CENTS_AFTER_SYMBOL.sub(_move_cents, text)
 
 
@@ -167,9 +222,9 @@ def _move_cents(match: re.Match[str]) -> str:
 def _choose_amount(text: str, amounts: list[_Amount]) -> _Amount:
     if len(amounts) == 1:
         return amounts[0]
-    labels = [
-        text[max(0, candidate.start - _LABEL_CHARS) : candidate.start] for candidate in amounts
-    ]
+    whole = [amount for amount in amounts if not _is_installment(text, amount)]
+    amounts = whole or amounts
+    labels = [_label(text, candidate) for candidate in amounts]
     for label, amount in zip(labels, amounts, strict=True):
         if _CURRENT_PRICE.search(label):
             return amount

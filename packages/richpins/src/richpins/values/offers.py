@@ -61,15 +61,19 @@ def _is_never_plain(_: str) -> bool:
 
 
 def read_offer_price(
-    offer: Node, country: str | None, *, is_plain: IsPlain = _is_never_plain
+    offer: Node,
+    country: str | None,
+    *,
+    is_plain: IsPlain = _is_never_plain,
+    currency: str | None = None,
 ) -> Price | None:
     """
     Return an offer's price; None if it has no amount or an uncertain currency.
 
-    `is_plain` decides how to read ambiguous amounts.
+    `is_plain` decides how to read ambiguous amounts. `currency` is that of an offer without one.
     """
     specifications = _nodes(offer.all("pricespecification"))
-    code = _find_currency(offer, specifications, country)
+    code = _find_currency(offer, specifications, country) or currency
     amount, high = (
         _first_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES)
     )
@@ -111,6 +115,15 @@ def offer_rank(offer: Node) -> int:
         in _RENTAL_FUNCTIONS
     )
     return 3 if has_conditions or is_rent else rank(offer_availability(offer))
+
+
+def is_used(offer: Node) -> bool:
+    """Return True if the offer is for a used, refurbished or damaged piece."""
+    kind = normalize_term(offer.first("itemcondition") or "").removesuffix("condition")
+    return kind in _NOT_NEW
+
+
+_NOT_NEW = frozenset({"used", "refurbished", "damaged"})
 
 
 def _is_single_piece_price(specification: Node) -> bool:

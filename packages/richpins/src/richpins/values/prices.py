@@ -38,6 +38,32 @@ def find_offers(nodes: list[Node]) -> Iterator[Node]:
                 yield from _nodes(offer.all("offers", "offer"))[: max(offers_left, 0)]
 
 
+def _offers_of_address(offers: list[Node], url: str) -> list[Node]:
+    """
+    Return the offers of the variant that the page's URL selects with its query, or else all.
+
+    The URL may have more parameters than that of the variant.
+    """
+    path, parameters = _path_and_parameters(url)
+    if not parameters:
+        return offers
+    selected = []
+    for offer in offers:
+        address = offer.first("url") or (offer.parent.first("url") if offer.parent else None)
+        if isinstance(address, str):
+            offer_path, offer_parameters = _path_and_parameters(address)
+            is_same_path = path.endswith(offer_path)
+            if is_same_path and offer_parameters and offer_parameters <= parameters:
+                selected.append(offer)
+    return selected or offers
+
+
+def _path_and_parameters(url: str) -> tuple[str, frozenset[str]]:
+    path, _, query = url.partition("#")[0].partition("?")
+    path = path.partition("://")[2].removeprefix("www.") or path
+    return path.rstrip("/"), frozenset(filter(None, query.split("&")))
+
+
 _PRICE_PROPERTIES = frozenset({"price", "lowprice", "minprice"})
 
 
@@ -49,7 +75,8 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
     for node in nodes:
         offers = list(find_offers([node]))
         if offers:
-            yield Candidate(offers, node.syntax, f"{node.position}.offers")
+            selected = _offers_of_address(offers, sources.document.url)
+            yield Candidate(selected, node.syntax, f"{node.position}.offers")
         elif node.properties.keys() & _PRICE_PROPERTIES:
             yield Candidate([node], node.syntax, f"{node.position}.price")
     separate_offers = [n for n in sources.graph.find_nodes(_OFFER_TYPES) if n.parent is None]
@@ -90,8 +117,27 @@ def read_price(
     return (price.amount, price.currency) if price else None
 
 
-def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
-    """Return the price in the markup, recorded as `field`."""
+def find_price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
+    """Return the price in the markup, or else in the visible text, as `product.price`."""
+    field = "product.price"
+    price = declared_price(sources, nodes, field)
+    if price is not None:
+        return price
+    visible = visible_price(sources, shown_price)
+    if visible is None or not nodes:
+        return visible
+    declared = declared_price(sources, nodes, field, currency=visible.currency)
+    return declared if declared and declared.amount == visible.amount else visible
+
+
+def declared_price(
+    sources: Sources, nodes: list[Node], field: str, *, currency: str | None = None
+) -> Price | None:
+    """
+    Return the price in the markup, recorded as `field`.
+
+    `currency` is used for offers that declare none.
+    """
     country = find_country(sources)
 
     def is_plain(text: str) -> bool:
@@ -99,7 +145,7 @@ def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | N
 
     return sources.ledger.pick(
         field,
-        lambda raw: _parse_price(raw, country, is_plain),
+        lambda raw: _parse_price(raw, country, is_plain, currency),
         _price_candidates(sources, nodes),
         expected="a price",
     )
@@ -185,10 +231,12 @@ def _is_grouped_in_text(body: bytes, text: str) -> bool:
     return re.search(pattern, body) is not None
 
 
-def _parse_price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
+def _parse_price(
+    raw: Any, country: str | None, is_plain: IsPlain, currency: str | None
+) -> Price | None:
     if isinstance(raw, tuple):
         return _parse_meta_price(raw, country, is_plain)
-    return _best_price(raw, country, is_plain)
+    return _best_price(raw, country, is_plain, currency)
 
 
 def _parse_meta_price(
@@ -209,14 +257,20 @@ def _parse_meta_price(
 _WORST_RANK = 3
 
 
-def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
+def _best_price(
+    raw: list[Node], country: str | None, is_plain: IsPlain, currency: str | None
+) -> Price | None:
     """
     Return the lowest price among the offers with the best rank.
 
     Sold-out offers rank after those in stock; next to these, they affect only the highest price.
-    The currency is that of the first offer with the best rank.
+    Used pieces rank after new ones, and do not affect it. The currency is that of the first offer
+    with the best rank.
     """
-    prices = ((offer, offers.read_offer_price(offer, country, is_plain=is_plain)) for offer in raw)
+    prices = (
+        (offer, offers.read_offer_price(offer, country, is_plain=is_plain, currency=currency))
+        for offer in raw
+    )
     offers_with_price = [(offer, price) for offer, price in prices if price]
     if not offers_with_price:
         return None
@@ -224,7 +278,7 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
         id(offer) for offer, _ in offers_with_price if offers.offer_availability(offer)
     }
     ranked = [
-        (offers.offer_rank(offer), price)
+        ((offers.offer_rank(offer), offers.is_used(offer)), price)
         for offer, price in offers_with_price
         if not any(id(part) in with_availability for part in _nodes(offer.all("offers", "offer")))
     ]
@@ -235,7 +289,9 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     comparable = [
         price
         for offer, price in offers_with_price
-        if offers.offer_rank(offer) < _WORST_RANK and price.currency == lowest.currency
+        if offers.offer_rank(offer) < _WORST_RANK
+        and price.currency == lowest.currency
+        and (best_rank[1] or not offers.is_used(offer))
     ] or same_currency
     high = max(max(price.amount, price.high or price.amount) for price in comparable)
     list_prices = [price.list_price for price in (lowest, *same_currency) if price.list_price]

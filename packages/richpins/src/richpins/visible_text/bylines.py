@@ -145,9 +145,12 @@ _MAX_BYTES_AFTER_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    text = _raw_name(_name_element(node))
-    name = _JOB_TITLE.sub("", _SECTION.sub("", text)).strip() if text else ""
-    return name if name and not _NOT_AN_AUTHOR.fullmatch(name) else None
+    text = _raw_name(_name_element(node)) or _name_of_picture(node)
+    name = _SECTION.sub("", text).strip() if text else ""
+    without_title = _JOB_TITLE.sub("", name)
+    name = without_title if " " in without_title else name
+    is_h_card = "h-card" in (node.attributes.get("class") or "").split()
+    return name if name and (is_h_card or not _NOT_AN_AUTHOR.fullmatch(name)) else None
 
 
 def _name_element(node: LexborNode) -> LexborNode:
@@ -156,6 +159,14 @@ def _name_element(node: LexborNode) -> LexborNode:
     if not _HCARD_CLASSES & set(classes):
         return node
     return node.css_first(".p-name") or node.css_first(".fn") or node
+
+
+def _name_of_picture(node: LexborNode) -> str | None:
+    """Return the alt text of an hCard that is only a picture, which names its person."""
+    is_card = not _HCARD_CLASSES.isdisjoint((node.attributes.get("class") or "").split())
+    picture = node.css_first("img[alt]") if is_card and not node.text().strip() else None
+    match = _BYLINE.fullmatch((picture.attributes.get("alt") or "").strip()) if picture else None
+    return match[1] if match else None
 
 
 _HCARD_CLASSES = frozenset({"h-card", "vcard"})

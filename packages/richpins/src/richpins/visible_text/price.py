@@ -55,17 +55,35 @@ def shown_price(
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
     containers = _containers(nodes)
+    labeled: tuple[Decimal, str, Candidate] | None = None
+    installment: tuple[Decimal, str, Candidate] | None = None
     for node in _nodes_after_heading(nodes):
         text = price_text(node)
         if not 0 < len(text) <= MAX_PRICE_CHARS or _belongs_to_other_product(node, containers):
             continue
-        if money.count_amounts(text) > 1 and not _RANGE.search(text):
-            continue  # a former price is next to this one, each in its own element
         currency = money.find_currency(text, country)
-        amount = money.find_amount(text, currency) if currency else None
-        if currency and amount is not None and amount > 0:
-            return amount, currency, Candidate(text, "html", f"{node.tag} called price")
-    return None
+        if money.are_installments(text):
+            installment = installment or _price_in(node, text, currency)
+            continue
+        if money.count_amounts(text) > 1 and not _RANGE.search(text):
+            # A former price is next to this one, usually each in its own element.
+            current = money.find_current_amount(text, currency) if labeled is None else None
+            if currency and current:
+                labeled = current, currency, Candidate(text, "html", f"{node.tag} called price")
+            continue
+        price = _price_in(node, text, currency)
+        if price is not None:
+            return price
+    return labeled or installment
+
+
+def _price_in(
+    node: LexborNode, text: str, currency: str | None
+) -> tuple[Decimal, str, Candidate] | None:
+    amount = money.find_amount(text, currency) if currency else None
+    if currency is None or amount is None or amount <= 0:
+        return None
+    return amount, currency, Candidate(text, "html", f"{node.tag} called price")
 
 
 def _containers(nodes: list[LexborNode]) -> set[int]:

@@ -168,10 +168,12 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
     if is_in and is_out:
         return
     button = _buy_button(sources)
+    is_out = is_out or (button is None and not is_in and _has_closed_button(sources))
     if is_in:
         yield Candidate("in stock", "html", f"text {min(phrases & _IN_STOCK_PHRASES)!r}")
     elif is_out and button is None:
-        yield Candidate("out of stock", "html", f"text {min(phrases & _OUT_OF_STOCK_PHRASES)!r}")
+        phrase = min(phrases & _OUT_OF_STOCK_PHRASES, default="of a button")
+        yield Candidate("out of stock", "html", f"text {phrase!r}")
     elif not is_out and button is not None:
         yield Candidate("in stock", "html", f"{button.tag} that sells")
 
@@ -256,18 +258,32 @@ def _buy_button(sources: Sources) -> LexborNode | None:
     )
 
 
+def _has_closed_button(sources: Sources) -> bool:
+    """Return True if the button after the first h1 that should sell says that it cannot."""
+    if not any(word in sources.words for word in CARTS):
+        return False
+    nodes = sources.document.tree.css(f"h1,{_BUTTONS}")[:_MAX_BUTTONS]
+    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
+    return any(
+        _label(node) in LABELED_OUT_OF_STOCK - {"no"} and not _is_about_other_product(node)
+        for node in nodes[heading_index + 1 :]
+    )
+
+
 def _has_buy_label(node: LexborNode) -> bool:
+    return _label(node) in BUY_BUTTON_LABELS
+
+
+def _label(node: LexborNode) -> str:
+    """Return a button's text in lower case; empty if it is too long."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:
         parts = list(islice(node.traverse(include_text=True), _MAX_PARTS + 1))
         text = " ".join(part.text_content or "" for part in parts if part.tag == "-text")
         if len(parts) > _MAX_PARTS:
-            return False
-    return (
-        len(text) <= _MAX_STOCK_CHARS
-        and normalize_space(text).lower().strip(" +!»›>") in BUY_BUTTON_LABELS
-    )
+            return ""
+    return normalize_space(text).lower().strip(" +!»›>") if len(text) <= _MAX_STOCK_CHARS else ""
 
 
 def _is_usable(node: LexborNode) -> bool:

@@ -52,7 +52,8 @@ def date_in(text: str) -> int | None:
 _DATE_SEPARATORS = " ,|·–—-•"
 _MAX_ABBREVIATION_CHARS = 3
 _MAX_DATED_CHARS = 120
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b|(?<!\d)2[456]\d\d(?!\d)|(?![0-9])\d{4}")
+"""A year, also of the Buddhist era, or in the digits of another script."""
 _WORD_START = re.compile(r"(?<![^\s|·•,–—-])[^\W_]")
 
 
@@ -78,15 +79,24 @@ def visible_times(sources: Sources, *, in_other_articles: bool = False) -> Itera
     for node in tree.css(_DATE_ELEMENTS)[:_MAX_DATE_ELEMENTS]:
         if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
             continue
-        text = spaced_text(node)
-        title = node.attributes.get("title") if node.tag == "abbr" else None
-        if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
+        date_text = _title_date(node) or _text_date(node)
+        if date_text is None or is_in_comments(node):
             continue
-        if not is_in_comments(node) and is_in_other_content(node) is in_other_articles:
-            date_text = title or _BEFORE_DATE.sub("", text)
-            if dates.moment(date_text, sources.document.language) is None:
-                continue
+        is_date = dates.moment(date_text, sources.document.language) is not None
+        if is_date and is_in_other_content(node) is in_other_articles:
             yield Candidate(date_text, "html", f"{node.tag} of a class of dates")
+
+
+def _title_date(node: LexborNode) -> str | None:
+    """Return the machine-readable date in the title of an `abbr`, even of a declared one."""
+    title = node.attributes.get("title") if node.tag == "abbr" else None
+    return title if title and dates.moment(title) is not None else None
+
+
+def _text_date(node: LexborNode) -> str | None:
+    text = spaced_text(node)
+    is_short = _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS
+    return _BEFORE_DATE.sub("", text) if is_short and not _is_declared(node) else None
 
 
 def _dates_in_bylines(sources: Sources, *, in_other_articles: bool) -> Iterator[Candidate]:
@@ -139,6 +149,21 @@ _RELATED_CONTENT = re.compile(
 )
 
 
+_LABELS_IN_OTHER_SCRIPTS = (
+    "(?:تاريخ )?(?:النشر|نُشر(?:ت)?|نشر(?:ت)?)(?: في| بتاريخ)?|بتاريخ|تاریخ انتشار|"
+    "منتشر شده(?: در)?|شائع شدہ|תאריך(?: פרסום)?|פורסם(?: ב-?| בתאריך)?|प्रकाशित(?: तिथि)?|"
+    "প্রকাশিত|প্রকাশ|เผยแพร่(?:เมื่อ)?|วันที่(?:เผยแพร่)?|โพสต์เมื่อ|Đăng(?: ngày| lúc)?|Ngày đăng|Xuất bản"
+)
+"""
+`Published` in Arabic, Persian, Urdu, Hebrew, Hindi, Bengali, Thai and Vietnamese. As bytes, only
+groups can be optional.
+"""
+_DIGIT = rb"(?:\d|\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99]))"
+"""A digit in ASCII, Arabic, Persian, Devanagari, Bengali or Thai."""
+_DATE_IN_OTHER_SCRIPT = (
+    rb"(?=[0-9]{0,2}\s?[\x80-\xff])"
+    rb"(?:%(d)b{1,2}\s[\x80-\xff.\s]{3,60}\s%(d)b{4}|%(d)b{1,4}[/-]%(d)b{1,2}[/-]%(d)b{1,4})"
+) % {b"d": _DIGIT}
 _DATE_TEXT = (
     rb"((?:[A-Z\x80-\xff][A-Za-z\x80-\xff-]{1,19}[.,]?\s)?"
     rb"(?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
@@ -146,7 +171,10 @@ _DATE_TEXT = (
     + r"|年[01]?\d月[0-3]?\d日".encode()
     + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
     rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
-    rb"|[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:de\s|of\s)?[A-Za-z\x80-\xff]{3,20}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
+    rb"|[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:de\s|of\s)?[A-Za-z\x80-\xff]{3,20}\.?\s(?:de\s)?(?:19|20)\d\d"
+    rb"|"
+    + _DATE_IN_OTHER_SCRIPT
+    + rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
     rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
     rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
     + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
@@ -158,7 +186,7 @@ _DATE_ALONE = re.compile(
     rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
     rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s|"
     + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|"
-    "입력|등록일|등록)".encode()
+    f"입력|등록일|등록|{_LABELS_IN_OTHER_SCRIPTS})".encode()
     + "\\s?(?::|：)?\\s?".encode()
     + rb")?"
     + _DATE_TEXT
@@ -185,7 +213,9 @@ def _itemprop_dates(tree: LexborHTMLParser) -> Iterator[Candidate]:
         if _is_in_item(node):
             continue
         attributes = node.attributes
-        text = attributes.get("content") or attributes.get("datetime") or displayed_text(node)
+        title = attributes.get("title") if node.tag == "abbr" else None
+        declared = attributes.get("content") or attributes.get("datetime") or title
+        text = declared or displayed_text(node)
         yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
 
 
@@ -216,6 +246,7 @@ _BEFORE_DATE = re.compile(
     r"zveřejněno|udgivet|julkaistu|közzétéve|megjelent|опубликовано|дата|yayınlanma(?:\starihi)?|"
     r"yayın\starihi|data|fecha|datum|dato)\b\W*)+"
     r"|^(?:公開日?|投稿日|掲載日?|配信日?|作成日|発行日?|发布(?:时间|日期|于)?|發布(?:時間|日期|於)?|"
-    r"时间|時間|日期|게시일?|입력|등록일?|작성일?|발행일?)\s?[:：]?\s?",
+    r"时间|時間|日期|게시일?|입력|등록일?|작성일?|발행일?)\s?[:：]?\s?"
+    rf"|^(?:{_LABELS_IN_OTHER_SCRIPTS})\s?[:：]?\s?",
     re.IGNORECASE,
 )
