@@ -69,13 +69,14 @@ def price_text(element: LexborNode) -> str:
 def _add_decimals(text: str, cents: str) -> str:
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
-            whole = _NUMBER_AT_END.search(text[: match.start()])
-            separator = "," if whole and "." in whole[0] else "."
-            return f"{text[: match.start()]}{separator}{cents}{text[match.end() :]}"
+            before = text[: match.start()]
+            number = before[len(before.rstrip(_NUMBER_CHARS)) :]
+            separator = "," if "." in number else "."
+            return f"{before}{separator}{cents}{text[match.end() :]}"
     return text
 
 
-_NUMBER_AT_END = re.compile(r"[\d.,']+\Z")
+_NUMBER_CHARS = "0123456789.,'"
 _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
