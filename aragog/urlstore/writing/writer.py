@@ -187,7 +187,8 @@ class PageWriter:
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
-            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links))
+            # A source without a node has links only if an earlier run of the batch was killed.
+            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links), is_new=not plan.row)
             for plan in current
             if (links := plan.page.links) is not None
         ]
