@@ -13,7 +13,7 @@ from typing import Any
 
 
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that the dataclass has fields for."""
+    """Return a new mapping of the values that the dataclass has fields for."""
     names = _names(kind)
     if names.issuperset(values):
         return dict(values)

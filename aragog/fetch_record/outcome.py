@@ -205,16 +205,14 @@ class FetchRecord:
 
         Keeps fields and outcomes from a newer version.
         """
-        values = {
-            **known_fields(FetchRecord, raw),
-            "outcome": OutcomeKind.read(raw["outcome"]),
-            "headers": _pairs(raw.get("headers")),
-            "hops": tuple(
-                Hop(**{**known_fields(Hop, hop), "headers": _pairs(hop.get("headers"))})
-                for hop in raw.get("hops") or ()
-            ),
-            "_unknown": unknown_fields(FetchRecord, raw),
-        }
+        values = known_fields(FetchRecord, raw)
+        values["outcome"] = OutcomeKind.read(raw["outcome"])
+        values["headers"] = _pairs(raw.get("headers"))
+        values["hops"] = tuple(
+            Hop(**{**known_fields(Hop, hop), "headers": _pairs(hop.get("headers"))})
+            for hop in raw.get("hops") or ()
+        )
+        values["_unknown"] = unknown_fields(FetchRecord, raw)
         return FetchRecord(**values)
 
 

@@ -69,6 +69,25 @@ def test_new_link_text_replaces_the_old_and_counts_once(harness):
     assert harness.store.links.count_inlinks(B) == 1
 
 
+def test_first_page_of_a_url_that_already_has_links_replaces_them(harness):
+    """Its links are written without reading the old ones, so the first attempt fails."""
+    harness.store.links.add(A, [OutLink(C)])
+    harness.store.write_pages([page(A, NOW_MS + 1, links=[B])])
+    harness.compact()
+
+    assert [link.url for link in harness.store.links.outlinks(A).items] == [B]
+    assert (harness.sources(B), harness.sources(C)) == ([A], [])
+    assert harness.store.links.count_inlinks(B) == 1
+
+
+def test_first_page_of_a_url_that_already_has_links_removes_them_if_it_has_none(harness):
+    harness.store.links.add(A, [OutLink(C)])
+    harness.store.write_pages([page(A, NOW_MS + 1, links=[])])
+    harness.compact()
+
+    assert harness.store.links.outlinks(A).items == harness.sources(C) == []
+
+
 def test_compaction_lag_is_the_age_of_the_oldest_journal_row(harness):
     assert harness.store.maintenance.compaction_lag_ms() == 0
     harness.store.write_pages([page(A, links=[B])])

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Self
 
 import orjson
@@ -208,8 +209,9 @@ def check_name(name: str) -> None:
         raise BadInput(f"crawl: {name!r} always exists; choose another name")
 
 
+@cache
 def built_in_record(number: int) -> CrawlRecord:
-    """Return the record of a built-in crawl."""
+    """Return the record of a built-in crawl. Cached, because each page asks for it twice."""
     return CrawlRecord(name=BUILT_IN_NAMES[number], number=number)
 
 

@@ -320,21 +320,18 @@ def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
     report, confirmation = wire.pop("report"), wire.pop("confirmation", None)
-    fields = {name: value.encode() for name, value in wire.pop("fields").items()}
-    write = PageWrite(
-        **{
-            **known_fields(PageWrite, wire),
-            "canonical_reasons": tuple(wire["canonical_reasons"]),
-            "also": tuple(wire["also"]),
-        },
-        fields=fields,
-        report=None if report is None else FetchRecord.read(report),
-        confirmation=None if confirmation is None else FetchRecord.read(confirmation),
-        seen=None if seen is None else _parse_seen(seen),
-        links=None if links is None else _read_links(links, stream),
-        likeness=likeness,
-    )
-    return PageUpdate(write, token, length, meta)
+    values = known_fields(PageWrite, wire)
+    values |= {
+        "canonical_reasons": tuple(wire["canonical_reasons"]),
+        "also": tuple(wire["also"]),
+        "fields": {name: value.encode() for name, value in wire["fields"].items()},
+        "report": None if report is None else FetchRecord.read(report),
+        "confirmation": None if confirmation is None else FetchRecord.read(confirmation),
+        "seen": None if seen is None else _parse_seen(seen),
+        "links": None if links is None else _read_links(links, stream),
+        "likeness": likeness,
+    }
+    return PageUpdate(PageWrite(**values), token, length, meta)
 
 
 def _read_links(size: int, stream: BytesIO) -> PackedLinks:

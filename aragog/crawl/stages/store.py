@@ -217,9 +217,8 @@ class StoreStage:
         updates = [update for update in updates if update.write.url in wanted]
         body_of = {token: self.store.bodies.storable(blobs[token]) for token in batch.bodies}
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
-        crawls = {
-            job.url: self.endings.get_crawl_name(job) for job in batch.jobs if not job.sitemap
-        }
+        endings = self.endings
+        crawls = {job.url: endings.get_crawl_name(job) for job in batch.jobs if not job.sitemap}
         writes = tuple(
             self.store.timely(
                 with_body(

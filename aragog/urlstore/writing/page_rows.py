@@ -9,7 +9,7 @@ from dataclasses import replace
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.due_index import due_cell
 from aragog.urlstore.hosts import host_put, is_in_sample, sample_put, sender_put
-from aragog.urlstore.writing import page_plan
+from aragog.urlstore.writing import page_plan, plan_cells
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_properties
@@ -34,7 +34,7 @@ def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     """Return the page's node, the pointers of its aliases, and the report of the fetched URL."""
     page, at_ms = plan.page, plan.page.fetched_at_ms
     rows = [
-        put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
+        put_properties(zen.node_id(alias), plan_cells.pointer_cells(plan, alias), at_ms)
         for alias in plan.aliases
     ]
     if plan.cells:

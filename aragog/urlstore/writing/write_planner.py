@@ -144,6 +144,8 @@ class WritePlanner:
         Returns True if the page must be judged again, because URLs were detached or another page
         declared its canonical URL first.
         """
+        if judgment.standing is Standing.OWN and not any(map(rows.get, page.urls)):
+            return False  # most pages of a crawl are new: none of their URLs leads elsewhere
         if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
             return True

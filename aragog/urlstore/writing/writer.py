@@ -34,6 +34,7 @@ from aragog.urlstore.writing import (
     page_plan,
     page_rows,
     plan_bodies,
+    plan_cells,
 )
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
@@ -158,9 +159,9 @@ class PageWriter:
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
-        page_plan.fill_page(plan)
-        next_fetch = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh, trust)
-        page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
+        plan_cells.fill_page(plan)
+        next_fetch = None if plan.stale else plan_cells.fill_next_fetch(plan, self._refresh, trust)
+        plan_cells.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
             in_packs = self._bodies.in_packs
             plan_bodies.fill_content(plan, page.content, in_packs=in_packs)
@@ -187,7 +188,8 @@ class PageWriter:
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
-            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links))
+            # A source without a node has links only if an earlier run of the batch was killed.
+            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links), is_new=not plan.row)
             for plan in current
             if (links := plan.page.links) is not None
         ]

@@ -75,3 +75,11 @@ def test_batch_takes_the_same_number_of_calls_for_any_size(harness):
         return len(harness.tables.calls)
 
     assert cost(0, 25) == cost(100, 1) <= 12
+
+
+def test_links_are_read_before_the_write_only_if_the_page_was_stored_before(harness):
+    harness.store.write_pages([page("http://new.example/", links=[A])])
+    assert "o.get_many" not in harness.tables.calls
+
+    harness.store.write_pages([page("http://new.example/", NOW_MS + 1, links=[B])])
+    assert harness.tables.calls.count("o.get_many") == 1

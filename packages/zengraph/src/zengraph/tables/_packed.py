@@ -62,7 +62,8 @@ def pack_new(puts: Sequence[CellPut]) -> bytes:
         values.update(cells)
         times.update(dict.fromkeys(cells, at_ms))
     columns = sorted(values)
-    return _packed(columns, [values[c] for c in columns], [times[c] for c in columns])
+    value_of, time_of = values.__getitem__, times.__getitem__
+    return _packed(columns, list(map(value_of, columns)), list(map(time_of, columns)))
 
 
 def _packed(columns: Sequence[bytes], values: Sequence[bytes], times: Sequence[int]) -> bytes:
