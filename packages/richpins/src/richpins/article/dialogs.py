@@ -25,10 +25,9 @@ _MODAL = " modal "
 """The class name that Bootstrap and others use for windows that are hidden at first."""
 _MAYBE = re.compile(
     "ookie|onsent|netrust|gdpr|cc-window|ens(?:modal|notify)|usercentrics|didomi|qc-cmp|cmplz|"
-    "sp_message|osano|iubenda|klaro",
-    re.IGNORECASE,
+    "sp_message|osano|iubenda|klaro"
 )
-"""Excludes most names quickly."""
+"""Excludes most names quickly. Both patterns are for names in lower case."""
 _CONSENT = re.compile(
     r"\s(?:"
     r"onetrust-(?:consent|banner|pc)-sdk|ot-sdk-container|cybotcookiebot\w*|"
@@ -40,10 +39,9 @@ _CONSENT = re.compile(
     r"preferences)\S*|"
     r"(?:\S*[-_])?consent[-_]?(?:banner|modal|dialog|popup|bar|manager|overlay|container|layer|"
     r"notice)\S*"
-    r")\s",
-    re.IGNORECASE,
+    r")\s"
 )
-"""The names of windows of consent tools, and of those that sites write themselves."""
+"""The names of windows that ask for consent: those of known tools, and those of other sites."""
 
 
 def remove_dialogs(tree: Any) -> None:
@@ -57,7 +55,8 @@ def remove_dialogs(tree: Any) -> None:
     modals: list[Any] = []
     for element in tree.iter(*_TAGS):
         names = f" {element.get('id')} {element.get('class')} "
-        if _MAYBE.search(names) and _CONSENT.search(names):
+        lowered = names.lower()
+        if _MAYBE.search(lowered) and _CONSENT.search(lowered):
             consent.append(element)
         elif _MODAL in names:
             modals.append(element)

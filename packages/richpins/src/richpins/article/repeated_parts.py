@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from richpins.article.completion import keep, letters_in
-from richpins.article.container import find_container, long_paragraphs, paragraph_of
+from richpins.article.container import MIN_LETTERS, find_container, long_paragraphs, paragraph_of
 from richpins.article.page_texts import PageTexts
 from richpins.article.surroundings import DISCUSSION
 from richpins.article.text_blocks import TextBlock
@@ -44,8 +44,10 @@ def complete_from_parts(texts: PageTexts, blocks: list[TextBlock]) -> bool:
     is left as it is.
     """
     letters = letters_in(block for block in blocks if block.is_kept)
-    if not letters or letters_in(blocks) < _MIN_GROWTH * letters:
-        return False
+    long = (block for block in blocks if len(block.letters) >= MIN_LETTERS)
+    all_missed = letters_in(block for block in long if not block.is_kept)
+    if not letters or all_missed < _MIN_MISSED * _MIN_GROWTH * letters:
+        return False  # as on most pages, so that few are searched
     parts = _largest_parts(texts, blocks)
     paragraphs = [block for each in parts.values() for block in each]
     total = letters_in(paragraphs)
@@ -96,7 +98,7 @@ def _holder_of(block: TextBlock) -> Any:
 
 
 def _signature(element: Any) -> Signature:
-    levels = []
+    levels: list[tuple[str, str]] = []
     while element is not None and element.tag not in {"body", "html"} and len(levels) < _LEVELS:
         first, _, _ = (element.get("class") or "").strip().partition(" ")
         levels.append((element.tag, _DIGITS.sub("", first)))
