@@ -16,6 +16,7 @@ kept, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -57,20 +58,20 @@ def _complete_from(article: Any, page: PageTexts, blocks: list[TextBlock]) -> bo
         return False
     inside = (block for block in blocks if block.pieces[0].holder in descendants)
     paragraphs = long_paragraphs(inside, {article: False})
-    if _letters(paragraphs) < _MIN_GROWTH * letters:
+    if letters_in(paragraphs) < _MIN_GROWTH * letters:
         return False
-    _keep(paragraphs)
+    keep(paragraphs)
     return True
 
 
 def complete_from_container(container: Container, blocks: list[TextBlock]) -> bool:
     """Do the same for a container's paragraphs."""
-    letters = _letters([block for block in blocks if block.is_kept])
-    total = _letters(container.paragraphs)
-    missed = _letters([block for block in container.paragraphs if not block.is_kept])
+    letters = letters_in(block for block in blocks if block.is_kept)
+    total = letters_in(container.paragraphs)
+    missed = letters_in(block for block in container.paragraphs if not block.is_kept)
     if not letters or total < _MIN_GROWTH_OF_CONTAINER * letters or missed < _MIN_MISSED * total:
         return False
-    _keep(container.paragraphs)
+    keep(container.paragraphs)
     return True
 
 
@@ -83,7 +84,7 @@ def fill_gaps(container: Container, blocks: list[TextBlock]) -> None:
         paragraph = paragraph_of(block)
         is_own_text = paragraph is container.element
         if is_own_text or (block.number > kept[0] and paragraph.getparent() is container.element):
-            _keep([block])
+            keep([block])
 
 
 def fill_lines(container: Container, blocks: list[TextBlock]) -> None:
@@ -95,7 +96,7 @@ def fill_lines(container: Container, blocks: list[TextBlock]) -> None:
     for is_line, run in groupby(between, lambda block: _is_missed_line(block, container)):
         lines = list(run)
         if is_line and len(lines) >= _MIN_LINES:
-            _keep(lines)
+            keep(lines)
 
 
 def _is_missed_line(block: TextBlock, container: Container) -> bool:
@@ -108,11 +109,13 @@ def _is_missed_line(block: TextBlock, container: Container) -> bool:
     )
 
 
-def _letters(blocks: list[TextBlock]) -> int:
+def letters_in(blocks: Iterable[TextBlock]) -> int:
+    """Return the number of letters in blocks."""
     return sum(len(block.letters) for block in blocks)
 
 
-def _keep(blocks: list[TextBlock]) -> None:
+def keep(blocks: Iterable[TextBlock]) -> None:
+    """Make blocks part of the text."""
     for block in blocks:
         for piece in block.pieces:
             piece.kept = True

@@ -17,7 +17,7 @@ from typing import Any
 from richpins.article.page_texts import INLINE, PageTexts
 from richpins.article.text_blocks import TextBlock
 
-_MIN_LETTERS = 80
+MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
@@ -139,7 +139,7 @@ def long_paragraphs(
     return [
         block
         for block in blocks
-        if len(block.letters) >= _MIN_LETTERS
+        if len(block.letters) >= MIN_LETTERS
         and (
             known_apart is None
             or not any(_is_apart(piece.holder, known_apart, names) for piece in block.pieces)

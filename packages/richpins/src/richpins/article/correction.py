@@ -12,6 +12,7 @@ from richpins.article.container import find_container, long_paragraphs
 from richpins.article.ending import remove_ending
 from richpins.article.opening import open_with_lead, titles_of
 from richpins.article.page_texts import PageTexts
+from richpins.article.repeated_parts import complete_from_parts
 from richpins.article.surroundings import remove_surroundings
 from richpins.article.text_blocks import text_blocks
 from richpins.document import Document
@@ -27,11 +28,13 @@ def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
         container = find_container(texts, blocks, anywhere=True)
     if container is not None:
         if not is_complete:
-            complete_from_container(container, blocks)
+            is_complete = complete_from_container(container, blocks)
         fill_gaps(container, blocks)
         fill_lines(container, blocks)
     else:
         container = find_container(texts, blocks, under_any_name=True)
+    if not is_complete:
+        complete_from_parts(texts, blocks)
     if container is not None:
         remove_surroundings(texts, blocks, container, titles_of(page))
     open_with_lead(texts, blocks, page, with_title=with_title)

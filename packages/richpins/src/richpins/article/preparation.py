@@ -17,6 +17,7 @@ from urllib.parse import quote
 from lxml import etree, html
 
 from richpins._permalinks import is_permalink
+from richpins.article.dialogs import remove_dialogs
 from richpins.article.images import ArticleImage, images_of
 from richpins.article.page_texts import INLINE, NO_TEXT
 
@@ -73,6 +74,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
         _restore_escapes(script, stand_ins)
     for link in list(tree.iter("a")):
         _prepare_link(link, page)
+    remove_dialogs(tree)
     _remove_hidden(tree)
     _remove_advertisement_lines(tree)
     _prepare_code(tree)

@@ -30,7 +30,7 @@ _MAX_TEASER_LETTERS = 150
 _MIN_SENTENCE_LETTERS = 60
 _SENTENCE_ENDS = tuple('.!?"»)…。！？\u201d')
 _COMMENTS = re.compile(r"comment|disqus|komment|coment", re.IGNORECASE)
-_DISCUSSION = re.compile(r"forum|thread|topic|discussion|community|question|answer", re.IGNORECASE)
+DISCUSSION = re.compile(r"forum|thread|topic|discussion|community|question|answer", re.IGNORECASE)
 """Names of elements around a discussion. There, the comments are the text."""
 
 
@@ -98,7 +98,7 @@ def _is_sentence(block: TextBlock, texts: PageTexts) -> bool:
 
 
 def _is_discussion(container: Container) -> bool:
-    return any(_DISCUSSION.search(_names(each)) for each in container.levels)
+    return any(DISCUSSION.search(_names(each)) for each in container.levels)
 
 
 def _is_comment(block: TextBlock, container: Container) -> bool:
