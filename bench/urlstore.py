@@ -36,10 +36,10 @@ from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import postgres_engine, server_costs, targets
 from bench.quick import add_quick
 from zengraph.links import LinkChanges, PackedLinks, PostingLists
-from zengraph.tables import Tables
+from zengraph.tables import FORMAT, Tables
 from zengraph.tables.sqlite import SqliteTables
 
-NAMING = UrlNaming(lambda: True)
+NAMING = UrlNaming(lambda: FORMAT)
 node_id = NAMING.node_id
 BATCH = 25
 NOW_MS = 1_700_000_000_000
