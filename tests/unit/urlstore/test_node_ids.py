@@ -1,6 +1,7 @@
 """Ids of nodes and of posting lists."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -59,11 +60,11 @@ def test_folder_is_in_four_buckets_evenly():
 def test_pages_of_a_folder_are_next_to_each_other_in_each_bucket():
     pages = {key: n for n in range(100) for key in ids_of_folder(20, f"f{n}")}
     ids = sorted(pages)
-    runs = 1 + sum(pages[one] != pages[other] for one, other in zip(ids, ids[1:], strict=False))
+    runs = 1 + sum(pages[one] != pages[other] for one, other in pairwise(ids))
     # Each folder is in four buckets. Folders with the same bucket and byte are mixed.
     assert runs < 500
     hashed = sorted(pages, key=lambda key: key[-9:])
-    assert 1800 < sum(pages[x] != pages[y] for x, y in zip(hashed, hashed[1:], strict=False))
+    assert sum(pages[one] != pages[other] for one, other in pairwise(hashed)) > 1800
 
 
 def test_pages_of_a_flat_folder_lie_in_the_order_of_their_first_characters():

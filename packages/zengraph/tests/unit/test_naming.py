@@ -67,5 +67,7 @@ def test_order_takes_two_bytes(name):
 
 
 def test_names_sort_like_their_first_three_characters():
-    names = sorted([b"", b"1", b"10", b"100", b"1000", b"2", b"a", b"ab", b"b-1", b"b1", b"zz", b"~"])
+    names = sorted(
+        [b"", b"1", b"10", b"100", b"1000", b"2", b"a", b"ab", b"b-1", b"b1", b"zz", b"~"]
+    )
     assert [_ordered(name) for name in names] == sorted(map(_ordered, names))
