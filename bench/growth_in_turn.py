@@ -97,7 +97,7 @@ def made(first: int, count: int, *, one_host: bool, every_link: int = 1) -> list
     """Return pages with distinct bodies and responses."""
     pages = pages_at(first, count, one_host=one_host, every_link=every_link)
     rng = random.Random(first)
-    return [fetched(replace(page, content=_content(rng.randbytes(BODY_BYTES)))) for page in pages]
+    return [fetched(replace(page, content=content_of(rng.randbytes(BODY_BYTES)))) for page in pages]
 
 
 def _of_site(site: int, pages: int, *, one_host: bool) -> list[PageWrite]:
@@ -107,7 +107,8 @@ def _of_site(site: int, pages: int, *, one_host: bool) -> list[PageWrite]:
     return of_one_host(pages_of(0, numbers=fetched_of_folder(site, pages)))
 
 
-def _content(body: bytes) -> ContentWrite:
+def content_of(body: bytes) -> ContentWrite:
+    """Return a body as a fetch stores it."""
     meta = {"content-type": "text/html"}
     return ContentWrite(compress(body), "zstd", len(body), meta, digest=content_hash(body))
 

@@ -150,14 +150,14 @@ def pages_of(
                 url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + number,
                 fields=fields, provenance=dict.fromkeys(fields, "og"),
                 links=PackedLinks.of(_section_links(site)[::every_link] + near + far),
-                content=content, due_at_ms=_due_ms(url),
+                content=content, due_at_ms=due_ms(url),
                 facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
             )
         )  # fmt: skip
     return pages
 
 
-def _due_ms(url: str) -> int:
+def due_ms(url: str) -> int:
     """Return a time in 24 hours, with the jitter of `aragog.urlstore.refresh_policy`."""
     return NOW_MS + 77_760_000 + int.from_bytes(url_key(url)[-4:]) % 17_280_000
 
