@@ -34,12 +34,12 @@ def folder_of(url: bytes) -> tuple[bytes, bytes]:
     With a query, the folder ends with the query's last `=`, so that pages whose URLs differ only in
     the last value are in one folder.
     """
+    if b"?" not in url:  # nearly all URLs
+        folder, _, rest = url.rpartition(b"/")
+        return folder, rest
     path, question, query = url.partition(b"?")
-    if question:
-        start, equals, value = query.rpartition(b"=")
-        return b"".join([path, question, start, equals]), value
-    folder, _, rest = path.rpartition(b"/")
-    return folder, rest
+    start, equals, value = query.rpartition(b"=")
+    return b"".join([path, question, start, equals]), value
 
 
 class UrlNaming(Naming):

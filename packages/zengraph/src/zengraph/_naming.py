@@ -18,7 +18,7 @@ is in four of the group's ranges, so that a group with a single part does not fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 
@@ -32,6 +32,9 @@ PartOf = Callable[[bytes], tuple[bytes, bytes]]
 _PLACES = 16
 """The ranges of keys of a group. Each is in another bucket (`_codec.bucket_of`)."""
 _PLACES_OF_PART = 4
+_HASH_START = 7
+"""Where the hash of the name begins in ids with parts."""
+_CACHE_SIZE = 16_384
 _ORDERED_CHARS = 3
 _SYMBOLS = 40
 """So that three characters take two bytes."""
@@ -64,8 +67,8 @@ class Naming:
         self._is_together = is_together
         self._part_of = part_of
         self._has_parts = has_parts
-        self._prefix = lru_cache(maxsize=16_384)(_prefix)
-        self._part_hash = lru_cache(maxsize=16_384)(_prefix)
+        self._prefix = lru_cache(maxsize=_CACHE_SIZE)(_prefix)
+        self._starts: dict[bytes, Sequence[bytes]] = {}
 
     @cached_property
     def together(self) -> bool:
@@ -92,16 +95,27 @@ class Naming:
         digest = sha256(name).digest()[:_ID_BYTES]
         if not self.together:
             return digest
-        group = self.group_hash(name)
-        if self._used_parts is None:
-            place, order = digest[0], digest[GROUP_BYTES : GROUP_BYTES + 3]
-        else:
+        if self._used_parts is not None:
             part, rest = self._used_parts(name)
-            of_part = self._part_hash(part)
-            place = of_part[0] + digest[0] % _PLACES_OF_PART * (_PLACES // _PLACES_OF_PART)
-            order = of_part[1:2] + _ordered(rest)
-        first = group[0] & 0xF0 | place % _PLACES
-        return bytes([first]) + group[1:] + order + digest[GROUP_BYTES + 3 :]
+            starts = self._starts.get(part) or self._new_starts(part, name)
+            order = _ordered(rest[:_ORDERED_CHARS])
+            return starts[digest[0] % _PLACES_OF_PART] + order + digest[_HASH_START:]
+        group = self.group_hash(name)
+        first = group[0] & 0xF0 | digest[0] & 0x0F
+        return bytes([first]) + group[1:] + digest[GROUP_BYTES:]
+
+    def _new_starts(self, part: bytes, name: bytes) -> Sequence[bytes]:
+        """Return the first bytes of ids of a part, one for each of its places, and cache them."""
+        group, of_part = self.group_hash(name), _prefix(part)
+        places = [of_part[0] + place for place in range(0, _PLACES, _PLACES // _PLACES_OF_PART)]
+        starts = [
+            bytes([group[0] & 0xF0 | place % _PLACES]) + group[1:] + of_part[1:2]
+            for place in places
+        ]
+        if len(self._starts) >= _CACHE_SIZE:
+            self._starts.clear()
+        self._starts[part] = starts
+        return starts
 
     def list_id(self, name: bytes) -> bytes:
         """
@@ -141,7 +155,8 @@ def _symbol_of(byte: int) -> int:
 _SYMBOL_TABLE = bytes(map(_symbol_of, range(256)))
 
 
+@lru_cache(maxsize=_CACHE_SIZE)
 def _ordered(name: bytes) -> bytes:
-    """Return two bytes that sort like the first three characters of a name."""
-    first, second, third = name[:_ORDERED_CHARS].translate(_SYMBOL_TABLE).ljust(3, b"\0")
+    """Return two bytes that sort like these characters, at most three."""
+    first, second, third = name.translate(_SYMBOL_TABLE).ljust(_ORDERED_CHARS, b"\0")
     return ((first * _SYMBOLS + second) * _SYMBOLS + third).to_bytes(2)
