@@ -31,7 +31,7 @@ COMMANDS = (
     "pinlater_bloat", "plan_costs", "politeness", "politeness --urgent --raise-to 10",
     "redis_client", "reference", "refresh", "rendering", "robots", "shared_dictionaries",
     "shares simulate", "signals", "signals_origin", "signing", "simulate", "ssrf", "store_stage",
-    "tls", "traps", "urls", "urlstore", "value_invariants",
+    "site_growth", "site_leaves", "tls", "traps", "urls", "urlstore", "value_invariants",
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 300

@@ -6,15 +6,16 @@ Measure the cost of a page while the store grows, with one and two writing proce
     python -m bench.growth --engine postgres --content s3 --pages 2000 --processes 1
     python -m bench.growth --pages 1000000 --processes 2
     python -m bench.growth --one-host --pages 100000 --processes 1
-    python -m bench.growth --first-form --pages 100000 --processes 1
+    python -m bench.growth --form 2 --pages 100000 --processes 1
     python -m bench.growth --rows
 
 Each process does the work of the store stage with pages of 185 links and 15 fields: it looks up
 what is stored, writes batches of 25 with their content, and compacts links. The figures are the CPU
 of these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on
 loopback), for the pages before each mark (1,000, 10,000 and so on), and the bytes that they write
-to files. Making the pages is not counted. `--one-host` makes the sites folders of one host.
-`--first-form` uses a SQLite store created before format 2. A million pages take 25 GB of disk and,
+to files. Making the pages is not counted. `--one-host` makes the sites folders of one host, which
+is fetched in the order of a crawl (`bench.crawl_order`). `--form` uses a SQLite store of an earlier
+format. A million pages take 25 GB of disk and,
 on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
 """
 
@@ -42,13 +43,15 @@ from aragog.runtime.secret import SecretUrl
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.workers.preload import GC_THRESHOLD
 from bench import figures
 from bench.crawl.page_sets import CACHE
+from bench.crawl_order import in_crawl_order
 from bench.quick import add_quick
 from bench.urlstore import BATCH, of_one_host, pages_of
-from zengraph.tables import TABLES
+from zengraph.tables import FORMAT, TABLES
 from zengraph.tables.memory import MemoryTable, MemoryTables
 
 # Number of pages per command to a process.
@@ -82,14 +85,20 @@ def collect_garbage_as_workers_do() -> None:
     gc.set_threshold(GC_THRESHOLD, 20, 100)
 
 
+def pages_at(first: int, count: int, *, one_host: bool, every_link: int = 1) -> list[PageWrite]:
+    """Return the pages that a crawl fetches after the first `first` pages."""
+    numbers = in_crawl_order(first, count) if one_host else range(first, first + count)
+    pages = pages_of(count, seed=first, numbers=numbers, every_link=every_link)
+    return of_one_host(pages) if one_host else pages
+
+
 def write_pages(settings: Settings, commands: Connection, one_host: bool) -> None:
     """The loop of a writing process. Receives (first page, number of pages), sends `Cpu`."""
     store = url_store(settings)
     collect_garbage_as_workers_do()
     while command := commands.recv():
         first, count = command
-        pages = pages_of(count, seed=first, first=first)
-        pages = of_one_host(pages) if one_host else pages
+        pages = pages_at(first, count, one_host=one_host)
         before, written = os.times(), written_bytes()
         for at in range(0, count, BATCH):
             some = pages[at : at + BATCH]
@@ -168,17 +177,19 @@ def measure(
 
 @contextmanager
 def a_store(
-    engine: str, content: str, *, first_form: bool = False, folder: Path | None = None
+    engine: str, content: str, *, form: int = FORMAT, folder: Path | None = None
 ) -> Iterator[Settings]:
     """
     Yield the settings of an empty store. Its servers are stopped at the end, and it is deleted.
 
-    A store in `folder` is kept, and may contain pages of an earlier call.
+    A store in `folder` is kept, and may contain pages of an earlier call. `form` is the format of a
+    new SQLite store.
     """
     kept, folder = folder, folder or Path(tempfile.mkdtemp(prefix="aragog-growth-"))
     (folder / "data" / "store").mkdir(parents=True, exist_ok=True)
-    if first_form:
-        (folder / "data" / "store" / "format").write_text("1\n")
+    format_file = folder / "data" / "store" / "format"
+    if form != FORMAT and not format_file.exists():
+        format_file.write_text(f"{form}\n")
     with ExitStack() as stack:
         if not kept:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -295,7 +306,9 @@ def main() -> None:
     )
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--one-host", action="store_true", help="all pages of one host")
-    parser.add_argument("--first-form", action="store_true", help="SQLite as before format 2")
+    parser.add_argument(
+        "--form", type=int, choices=range(1, FORMAT + 1), default=FORMAT, help="SQLite's format"
+    )
     parser.add_argument("--rows", action="store_true", help="count rows and bytes, and end")
     add_quick(parser, pages=500, processes=[1])
     args = parser.parse_args()
@@ -304,7 +317,7 @@ def main() -> None:
         return
     series, sizes = {}, args.marks or marks(args.pages)
     for processes in args.processes:
-        with a_store(args.engine, args.content, first_form=args.first_form) as settings:
+        with a_store(args.engine, args.content, form=args.form) as settings:
             name = f"{args.engine}, {args.content}, {processes} writing"
             series[name] = measure(settings, processes, sizes, one_host=args.one_host)
     table = Table("store", *(f"{mark:,}" for mark in sizes))

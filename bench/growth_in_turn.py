@@ -5,9 +5,12 @@ Measure the cost of a page in a large and a small store in turn, so that load ch
     python -m bench.growth_in_turn --stores 10000 1000000 --minutes 60
     python -m bench.growth_in_turn --stores 10000 10000:1 100000 100000:1
     python -m bench.growth_in_turn --stores 10000 250000 --one-host --folder FOLDER
+    python -m bench.growth_in_turn --stores 10000:2 10000 250000:2 250000 --one-host --few-links
 
 Two processes fill each store to its number of pages in large batches, which create the same rows as
-small ones. `:1` is a store created before format 2 (docs/adr/0113). Then one process per store in
+small ones. With `--few-links`, these pages have a tenth of the links, which takes a third of the
+time. `:2` is a store of format 2 (docs/store.md). Pages of one host are written in the order of a
+crawl (`bench.crawl_order`). Then one process per store in
 turn does the work of the store stage with 500 pages of 185 links and 15 fields: it looks up what is
 stored, puts a pack, writes batches of 25 and compacts links. It prints the medians and means of its
 CPU, of the bytes per page written to files, and of the CPU of reading the 40 pages of a site (like a
@@ -28,6 +31,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple
@@ -40,16 +44,23 @@ from aragog.settings import Settings
 from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.records import ContentWrite, PageWrite
 from aragog.urlstore.store import UrlStore
-from bench.growth import CHUNK, a_store, collect_garbage_as_workers_do, written_bytes
+from bench.crawl_order import FOLDER_PAGES, fetched_of_folder
+from bench.growth import (
+    CHUNK,
+    a_store,
+    collect_garbage_as_workers_do,
+    pages_at,
+    written_bytes,
+)
 from bench.packs import fetched, write_packed
 from bench.quick import add_quick
 from bench.urlstore import BATCH, FIELDS, of_one_host, pages_of
+from zengraph.tables import FORMAT
 
 BODY_BYTES = 1_100
 """From 1,024 bytes on, the hash of a body is recorded for its host."""
 FILLING = 2
 FILL_BATCH = 250
-SITE_PAGES = 40
 READ_SITES = 12
 _PAGES = "pages"
 """The file in the folder of a store that contains the number of its pages."""
@@ -59,16 +70,16 @@ class Size(NamedTuple):
     """The size and format of one store."""
 
     pages: int
-    first_form: bool
+    form: int
 
     @classmethod
     def of(cls, text: str) -> Size:
-        """Parse a number of pages, optionally followed by `:1`."""
+        """Parse a number of pages, optionally followed by a colon and the format."""
         pages, _, form = text.partition(":")
-        return cls(int(pages), form == "1")
+        return cls(int(pages), int(form or FORMAT))
 
     def __str__(self) -> str:
-        return f"{self.pages:,}" + (" (format 1)" if self.first_form else "")
+        return f"{self.pages:,}" + (f" (format {self.form})" if self.form != FORMAT else "")
 
 
 class Cost(NamedTuple):
@@ -82,32 +93,35 @@ class Cost(NamedTuple):
     """CPU of reading one page of a site with four fields, as a getMany does."""
 
 
-def made(first: int, count: int, *, one_host: bool) -> list[PageWrite]:
+def made(first: int, count: int, *, one_host: bool, every_link: int = 1) -> list[PageWrite]:
     """Return pages with distinct bodies and responses."""
-    pages = pages_of(count, seed=first, first=first)
-    pages = of_one_host(pages) if one_host else pages
+    pages = pages_at(first, count, one_host=one_host, every_link=every_link)
     rng = random.Random(first)
-    return [fetched(replace(page, content=_content(rng.randbytes(BODY_BYTES)))) for page in pages]
+    return [fetched(replace(page, content=content_of(rng.randbytes(BODY_BYTES)))) for page in pages]
 
 
-def _of_site(site: int, *, one_host: bool) -> list[PageWrite]:
-    pages = pages_of(SITE_PAGES, first=site * SITE_PAGES)
-    return of_one_host(pages) if one_host else pages
+def _of_site(site: int, pages: int, *, one_host: bool) -> list[PageWrite]:
+    """Return the stored pages of a site, or of a folder, of a store with this many pages."""
+    if not one_host:
+        return pages_of(FOLDER_PAGES, first=site * FOLDER_PAGES)
+    return of_one_host(pages_of(0, numbers=fetched_of_folder(site, pages)))
 
 
-def _content(body: bytes) -> ContentWrite:
+def content_of(body: bytes) -> ContentWrite:
+    """Return a body as a fetch stores it."""
     meta = {"content-type": "text/html"}
     return ContentWrite(compress(body), "zstd", len(body), meta, digest=content_hash(body))
 
 
-def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
+def fill(settings: Settings, one_host: bool, numbers: Connection, every_link: int = 1) -> None:
     """
     The loop of a process that fills a store. Receives the first page number and sends
     it back.
     """
     store = url_store(settings)
     while (first := numbers.recv()) is not None:
-        write_packed(store, made(first, CHUNK, one_host=one_host), FILL_BATCH)
+        pages = made(first, CHUNK, one_host=one_host, every_link=every_link)
+        write_packed(store, pages, FILL_BATCH)
         compact(store)
         numbers.send(first)
     store.close()
@@ -134,8 +148,8 @@ def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
 
 def read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
     """Return the CPU in us per URL of reading the sites of a store with this many pages."""
-    sites = random.Random(pages).choices(range(max(1, pages // SITE_PAGES)), k=READ_SITES)
-    urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
+    sites = random.Random(pages).choices(range(max(1, pages // FOLDER_PAGES)), k=READ_SITES)
+    urls = [[page.url for page in _of_site(site, pages, one_host=one_host)] for site in sites]
     before_s = time.process_time()
     for some in urls:
         store.pages.values(some, tuple(FIELDS))
@@ -168,13 +182,16 @@ class Workers:
             process.join()
 
 
-def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool, first: int) -> int:
+def filled(
+    settings: Settings, pages: int, until_s: float, *, one_host: bool, first: int, every_link: int
+) -> int:
     """
     Write pages until there are enough or time is up. Returns the number of pages.
 
     `first` is the number of pages that the store already has.
     """
-    workers = Workers(fill, settings, FILLING, one_host=one_host)
+    loop = partial(fill, every_link=every_link)
+    workers = Workers(loop, settings, FILLING, one_host=one_host)
     sent = stored = first
     busy = dict.fromkeys(workers.pipes, False)
     while stored < sent or (sent < pages and time.monotonic() < until_s):
@@ -244,23 +261,27 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--stores", nargs="+", type=Size.of, default=[Size(10_000, False), Size(100_000, False)]
+        "--stores", nargs="+", type=Size.of, default=[Size(10_000, FORMAT), Size(100_000, FORMAT)]
     )
     parser.add_argument("--one-host", action="store_true", help="all pages of one host")
+    parser.add_argument("--few-links", action="store_true", help="fill with a tenth of the links")
     parser.add_argument("--minutes", type=float, default=60.0, help="of filling, at most")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="keep the stores here, and continue them")
-    add_quick(parser, stores=[Size(500, False), Size(1000, True)], rounds=1)
+    add_quick(parser, stores=[Size(500, FORMAT), Size(1000, 1)], rounds=1)
     args = parser.parse_args()
     until_s = time.monotonic() + args.minutes * 60
     with ExitStack() as stack:
         stores = []
         for size in args.stores:
-            kept = args.folder and args.folder / f"{size.pages}{'-1' * size.first_form}"
-            store = a_store("sqlite", "folder", first_form=size.first_form, folder=kept)
+            kept = args.folder and args.folder / f"{size.pages}-{size.form}"
+            store = a_store("sqlite", "folder", form=size.form, folder=kept)
             settings = stack.enter_context(store)
             first = _pages_of(settings)
-            pages = filled(settings, size.pages, until_s, one_host=args.one_host, first=first)
+            pages = filled(
+                settings, size.pages, until_s, one_host=args.one_host, first=first,
+                every_link=10 if args.few_links else 1,
+            )  # fmt: skip
             stores.append((size._replace(pages=pages), settings))
             _keep_pages(settings, pages)
         costs = in_turn(stores, args.rounds, one_host=args.one_host)

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import fmean
@@ -32,6 +32,7 @@ from typing import Any
 
 from aragog.bootstrap.stores import url_store
 from aragog.settings import ContentSettings, Settings, StoreSettings
+from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from bench.growth import CHUNK, collect_garbage_as_workers_do, written_bytes
 from bench.growth_in_turn import compact, made, read_sites
@@ -92,12 +93,11 @@ class Usage:
         )
 
 
-def add_pages(store: UrlStore, first: int, costs: dict[str, float], *, one_host: bool) -> None:
-    """Write the next pages, and add what that takes to `costs`."""
-    pages = made(first, CHUNK, one_host=one_host)
+def add_costs(store: UrlStore, pages: Sequence[PageWrite], costs: dict[str, float]) -> None:
+    """Write pages, and add what that takes to `costs`."""
 
     def look_up() -> None:
-        for at in range(0, CHUNK, BATCH):
+        for at in range(0, len(pages), BATCH):
             store.get_many([page.url for page in pages[at : at + BATCH]], fields=[])
 
     steps: dict[str, Callable[[], None]] = {
@@ -126,7 +126,7 @@ def window(
     every = max(CHUNK, count // _READS_PER_WINDOW // CHUNK * CHUNK)
     for at in range(first, first + count, CHUNK):
         times.seconds.clear()
-        add_pages(store, at, costs, one_host=one_host)
+        add_costs(store, made(at, CHUNK, one_host=one_host), costs)
         for table, cpu_s in times.seconds.items():
             by_table[table] += cpu_s
         if (at - first) % every == 0:

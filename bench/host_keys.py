@@ -6,9 +6,10 @@ Simulate how a web's largest host loads one region, and how many blocks a site's
 The number of pages per host follows Zipf's law: host number n has 1/n^exponent as many as the
 first. Regions divide the keys evenly, as HBase's pre-split does. `whole URL`: keys are hashes of
 URLs. `host first`: keys begin with the host's hash, so a host is in one region. `host, 16 places`:
-the scheme of new stores (docs/adr/0113). A region's load is that of a crawl without a rate limit,
-such as an import; the limiter bounds how much a host adds to it. A block of 64 KB contains 32 nodes
-of 2 KB.
+ids of format 2 (docs/adr/0113), and nearly those of format 3 for hosts with many folders. `folder, 4
+places`: ids of format 3 (docs/adr/0162) in the worst case, that each host has only one folder. A
+region's load is that of a crawl without a rate limit, such as an import; the limiter bounds how
+much a host adds to it. A block of 64 KB contains 32 nodes of 2 KB.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from hashlib import sha256
 
 from bench.quick import add_quick
 
-PLACES = 16
+PLACES, PLACES_OF_FOLDER = 16, 4
 NODES_PER_BLOCK = 32
 SITES = (1, 20, 100, 1_000, 100_000)
 
 
-def places_of(number: int) -> list[float]:
-    """Return a host's positions in the key range (0 to 1), computed as for ids of new stores."""
+def places_of(number: int, places: int) -> list[float]:
+    """
+    Return a host's positions in the key range (0 to 1): 1, those of its only folder, or all of
+    them.
+    """
     digest = sha256(b"host %d" % number).digest()
-    rest = int.from_bytes(digest[1:4])
-    return [(((digest[0] & 0xF0 | place) << 24) + rest) / 2**32 for place in range(PLACES)]
+    rest, folder = int.from_bytes(digest[1:4]), digest[4]
+    own = [(folder + PLACES // places * place) % PLACES for place in range(places)]
+    return [(((digest[0] & 0xF0 | place) << 24) + rest) / 2**32 for place in own]
 
 
 def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]:
@@ -35,8 +40,7 @@ def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]
     weights = [1 / (n + 1) ** exponent for n in range(hosts)]
     total, shares = sum(weights), [0.0] * regions
     for number, weight in enumerate(weights):
-        positions = places_of(number)
-        for position in positions if places > 1 else positions[:1]:
+        for position in places_of(number, places):
             shares[int(position * regions)] += weight / total / places
     return shares
 
@@ -52,7 +56,9 @@ def main() -> None:
     args = parser.parse_args()
     largest = 1 / sum(1 / (n + 1) ** args.exponent for n in range(args.hosts))
     print(f"the largest of {args.hosts:,} hosts has {largest:.1%} of the pages")
-    for name, places in (("host first", 1), ("host, 16 places", PLACES)):
+    for name, places in (
+        ("host first", 1), ("host, 16 places", PLACES), ("folder, 4 places", PLACES_OF_FOLDER),
+    ):  # fmt: skip
         hottest = max(loads(args.hosts, args.exponent, args.regions, places))
         print(
             f"{name:16} hottest of {args.regions} regions: {hottest:.1%} of the pages, "
@@ -61,9 +67,13 @@ def main() -> None:
     print("blocks with the pages of a site:")
     for pages in SITES:
         clustered = -(-pages // NODES_PER_BLOCK)
-        spread = min(pages, PLACES * -(-pages // (PLACES * NODES_PER_BLOCK)))
+        spread, of_folder = [
+            min(pages, places * -(-pages // (places * NODES_PER_BLOCK)))
+            for places in (PLACES, PLACES_OF_FOLDER)
+        ]
         print(
-            f"{pages:>8,} pages: whole URL {pages:,}, host first {clustered:,}, 16 places {spread:,}"
+            f"{pages:>8,} pages: whole URL {pages:,}, host first {clustered:,}, "
+            f"16 places {spread:,}, in one folder {of_folder:,}"
         )
 
 

@@ -35,11 +35,12 @@ from bench import figures
 from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import postgres_engine, server_costs, targets
 from bench.quick import add_quick
+from urlspelling import url_key
 from zengraph.links import LinkChanges, PackedLinks, PostingLists
-from zengraph.tables import Tables
+from zengraph.tables import FORMAT, Tables
 from zengraph.tables.sqlite import SqliteTables
 
-NAMING = UrlNaming(lambda: True)
+NAMING = UrlNaming(lambda: FORMAT)
 node_id = NAMING.node_id
 BATCH = 25
 NOW_MS = 1_700_000_000_000
@@ -108,25 +109,35 @@ ENGINES = {
 }
 
 
-def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
+def pages_of(
+    count: int,
+    seed: int = 1,
+    first: int = 0,
+    numbers: Sequence[int] | None = None,
+    every_link: int = 1,
+) -> list[PageWrite]:
     """
     Return pages of some sites: 185 links each, two thirds of them within the site, 15 fields.
 
     The links are packed, as canonicalize sends them to store.
+
+    Args:
+        numbers: the numbers of the pages, instead of `count` numbers from `first`.
+        every_link: 10 for pages with a tenth of the links.
     """
     rng, bodies = random.Random(seed), _bodies()
     pages = []
-    for number in range(first, first + count):
+    for number in range(first, first + count) if numbers is None else numbers:
         site = f"https://www.site{number // 40}.example"
         near = [
             OutLink(f"{site}/articles/{article}/some-words-of-a-title", f"Some words {i}")
-            for i, article in enumerate(rng.choices(range(400), k=95))
+            for i, article in enumerate(rng.choices(range(400), k=95 // every_link))
         ]
         far = [
             OutLink(
                 f"https://other{other % 900}.example/page/{other // 900}", "Elsewhere", "nofollow"
             )
-            for other in rng.choices(range(8_100), k=45)
+            for other in rng.choices(range(8_100), k=45 // every_link)
         ]
         url = f"{site}/articles/{number % 40}/some-words-of-a-title"
         fields = {name: f"{name} of {url}".encode() for name in FIELDS}
@@ -138,12 +149,17 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
             PageWrite(
                 url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + number,
                 fields=fields, provenance=dict.fromkeys(fields, "og"),
-                links=PackedLinks.of(_section_links(site) + near + far),
-                content=content, due_at_ms=NOW_MS + 86_400_000,
+                links=PackedLinks.of(_section_links(site)[::every_link] + near + far),
+                content=content, due_at_ms=due_ms(url),
                 facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
             )
         )  # fmt: skip
     return pages
+
+
+def due_ms(url: str) -> int:
+    """Return a time in 24 hours, with the jitter of `aragog.urlstore.refresh_policy`."""
+    return NOW_MS + 77_760_000 + int.from_bytes(url_key(url)[-4:]) % 17_280_000
 
 
 def of_one_host(pages: Sequence[PageWrite]) -> list[PageWrite]:

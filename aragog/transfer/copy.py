@@ -2,8 +2,8 @@
 Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S3, or back.
 
 Cells keep their timestamps and objects are unchanged, so a copy is idempotent and can be resumed.
-Concurrent writes to the source may or may not be copied. Rows of a store with the first key layout
-get keys in the target's layout (docs/adr/0113).
+Concurrent writes to the source may or may not be copied. Rows of a store with an earlier format get
+keys in the target's format (docs/adr/0113, docs/adr/0162).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def copy_tables(
     To resume, pass the (table, key) that `on_progress` reported last as `after`.
 
     Raises:
-        BadInput: the target has an earlier layout than the source; nothing was copied.
+        BadInput: the target has an earlier format than the source; nothing was copied.
         StoreUnavailable: everything reported to `on_progress` is copied.
     """
     formats = source.format(), target.format()
@@ -62,7 +62,7 @@ def copy_tables(
             f"the target has data in the earlier format {formats[1]}, and the source has format "
             f"{formats[0]}; copy to a new store"
         )
-    new_ids = NewIds(source) if formats[0] < TOGETHER <= formats[1] else None
+    new_ids = NewIds(source, formats[1]) if formats[0] < formats[1] else None
     names = list(TABLES)
     copied_count = 0
     if after is not None:
@@ -178,7 +178,6 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
     return by_time
 
 
-_NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
 """For each table, the column with the URL of one of a row's nodes."""
 
@@ -187,17 +186,20 @@ Rows = Sequence[tuple[bytes, Row]]
 
 class NewIds:
     """
-    Maps page ids from the first key layout to ids that group pages by host.
+    Maps page ids from an earlier format to a later one.
 
     A new id is derived from the page's URL, which is stored in its node or, if the page was never
     fetched, in its due row. Ids of applications' nodes stay unchanged.
 
     Args:
         source: the tables. Nodes are read here if a row lacks their URL.
+        form: the later format.
     """
 
-    def __init__(self, source: Tables) -> None:
+    def __init__(self, source: Tables, form: int) -> None:
         self._source = source
+        self._old, self._new = UrlNaming(source.format), UrlNaming(lambda: form)
+        self._lacks_sample = source.format() < TOGETHER
 
     def rekey_rows(self, table: str, rows: Rows) -> Rows:
         """Return the rows with new ids. Needs at most two multi-gets."""
@@ -207,15 +209,15 @@ class NewIds:
         moved_rows = [rekey_row(table, key, row, new_ids) for key, row in rows]
         if table == "h":
             moved_rows = [
-                (moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved_rows
+                (moved_sender(key, text(row, SENDER), self._new), row) for key, row in moved_rows
             ]
-            return [*moved_rows, *_sample_rows(moved_rows)]
+            return [*moved_rows, *_sample_rows(moved_rows)] if self._lacks_sample else moved_rows
         return moved_rows
 
     def _ids_in_rows(self, table: str, rows: Rows) -> dict[bytes, bytes]:
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
-        return _new_ids_by_old(url for url in urls if url)
+        return self._new_ids_by_old(url for url in urls if url)
 
     def _read_ids(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return new ids for nodes, from the URL in the node or its due row."""
@@ -230,7 +232,10 @@ class NewIds:
         never_fetched = self._source["d"].get_many(list(due), [DUE_URL]) if due else {}
         urls = [text(row, URL) for row in nodes.values()]
         urls += [text(row, DUE_URL) for row in never_fetched.values()]
-        return _new_ids_by_old(url for url in urls if url)
+        return self._new_ids_by_old(url for url in urls if url)
+
+    def _new_ids_by_old(self, urls: Iterable[str]) -> dict[bytes, bytes]:
+        return {self._old.node_id(url): self._new.node_id(url) for url in urls}
 
 
 def _sample_rows(rows: Rows) -> Rows:
@@ -240,7 +245,3 @@ def _sample_rows(rows: Rows) -> Rows:
         for key, row in rows
         if SENDER not in row and (url := text(row, HOST_URL)) and is_in_sample(url)
     ]
-
-
-def _new_ids_by_old(urls: Iterable[str]) -> dict[bytes, bytes]:
-    return {url_key(url): _NAMING.node_id(url) for url in urls}

@@ -107,14 +107,20 @@ class DueIndex:
         Claim up to `limit` URLs that are due at `now_ms`, for `lease_s` seconds.
 
         With `upto_ms`, claims only URLs that are due by then. The order is roughly soonest first:
-        each of the sixteen buckets contributes an equal share.
+        each of the sixteen buckets contributes an equal share, while it has enough URLs.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))
-        buckets = self._index.buckets
-        for bucket in buckets:
-            share = -(-(limit - len(result)) // (len(buckets) - bucket))
-            result += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
+        buckets: Sequence[int] = self._index.buckets
+        while buckets and len(result) < limit:  # the URLs of one folder are in four buckets
+            more = []
+            for number, bucket in enumerate(buckets):
+                share = -(-(limit - len(result)) // (len(buckets) - number))
+                claimed = self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
+                result += claimed
+                if claimed and len(claimed) == share:
+                    more.append(bucket)
+            buckets = more
         return sorted(result, key=lambda due: due.due_at_ms)
 
     def _claim_in(

@@ -1,9 +1,10 @@
 """
 The graph ids of a URL's node and of its posting list, which contains the URL's inlinks.
 
-A store keeps its id layout (`Tables.format`). In the first layout, ids are hashes of whole URLs; in
-later ones, ids group pages by host (docs/adr/0113). Everywhere else, such as in Redis and messages,
-a URL's key is `urlspelling.url_key`.
+A store keeps its id layout (`Tables.format`). In format 1, ids are hashes of whole URLs; in format
+2, they group pages by host (docs/adr/0113), and since format 3, a host's pages by folder as well
+(docs/adr/0162). Everywhere else, such as in Redis and messages, a URL's key is
+`urlspelling.url_key`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hashlib import sha256
 
 from zengraph.links import GROUP_BYTES, Naming
 from zengraph.records import ID_BYTES
+from zengraph.tables import PARTS, TOGETHER
 
 _AFTER_SCHEME = len("https://")
 _CACHE_SIZE = 65_536
@@ -25,6 +27,21 @@ def host_of(url: bytes) -> bytes:
     return parts[2] if len(parts) > 2 else b""
 
 
+def folder_of(url: bytes) -> tuple[bytes, bytes]:
+    """
+    Split a URL into its folder and the rest.
+
+    With a query, the folder ends with the query's last `=`, so that pages whose URLs differ only in
+    the last value are in one folder.
+    """
+    if b"?" not in url:  # nearly all URLs
+        folder, _, rest = url.rpartition(b"/")
+        return folder, rest
+    path, question, query = url.partition(b"?")
+    start, equals, value = query.rpartition(b"=")
+    return b"".join([path, question, start, equals]), value
+
+
 class UrlNaming(Naming):
     """
     Derives node ids, grouped by host, from normalized URLs.
@@ -33,11 +50,13 @@ class UrlNaming(Naming):
     (docs/adr/0039). So are the nodes that a batch of pages changes.
 
     Args:
-        is_together: returns True if the store's layout groups pages by host; called once.
+        find_format: returns the store's format (`Tables.format`); called twice at most.
     """
 
-    def __init__(self, is_together: Callable[[], bool]) -> None:
-        super().__init__(host_of, is_together)
+    def __init__(self, find_format: Callable[[], int]) -> None:
+        super().__init__(
+            host_of, lambda: find_format() >= TOGETHER, folder_of, lambda: find_format() >= PARTS
+        )
         self._cached_id = lru_cache(maxsize=_CACHE_SIZE)(super().node_id)
 
     def node_id(self, name: str) -> bytes:

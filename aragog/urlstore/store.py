@@ -49,7 +49,7 @@ from urlspelling import normalize
 from urlspelling.domain import registered_domain
 from zengraph import Limits, MultiGraph, Schema
 from zengraph.links import LinkGraph, ListLimits, Naming
-from zengraph.tables import TOGETHER, Tables
+from zengraph.tables import Tables
 
 
 class UrlStore:
@@ -94,7 +94,7 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        naming = UrlNaming(lambda: tables.format() >= TOGETHER)
+        naming = UrlNaming(tables.format)
         self.zen = zen = MultiGraph(tables, _schema(settings), write_clock.clock, naming)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)

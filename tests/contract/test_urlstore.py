@@ -299,8 +299,18 @@ def test_claim_keeps_its_limit(harness):
 
     taken = [len(harness.store.schedule.claim_due(NOW_MS, 15, lease_s=50)) for _ in range(6)]
 
-    assert sum(taken) == 40
-    assert max(taken) <= 15
+    assert taken == [15, 15, 10, 0, 0, 0]
+
+
+def test_claim_takes_more_of_the_buckets_that_have_more(harness):
+    """The pages of a folder are in four of sixteen buckets, so a claim returned half of its limit."""
+    folder = [page(f"http://a.example/{i}", due_at_ms=NOW_MS) for i in range(40)]
+    others = [page(f"http://h{i}.example/", due_at_ms=NOW_MS) for i in range(4)]
+    harness.store.write_pages([*folder, *others])
+
+    claimed = harness.store.schedule.claim_due(NOW_MS, 40, lease_s=50)
+
+    assert len({due.url for due in claimed}) == len(claimed) == 40
 
 
 def test_urls_of_a_host_are_listed_page_by_page(harness):

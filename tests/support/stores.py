@@ -17,10 +17,10 @@ from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from zengraph.links import ListLimits
 from zengraph.links._journal_keys import beside_key, written_at_ms
-from zengraph.tables import Tables
+from zengraph.tables import FORMAT, Tables
 
 NOW_MS = 1_700_000_000_000
-NAMING = UrlNaming(lambda: True)
+NAMING = UrlNaming(lambda: FORMAT)
 node_id = NAMING.node_id
 """Returns the id of a URL's node in a new store."""
 SAME = Likeness(body="a hash")

@@ -68,6 +68,9 @@ def test_new_tables_have_the_newest_form_and_those_with_data_keep_form_1(hbase_s
     tables["n"].put(b"node", {b"m:a": b"1"}, at_ms=1000)
     tables.create()
     assert tables.format() == 1
+    tables["u"].put(note, {b"i:v": b"2"}, at_ms=newest_ms(tables["u"].get(note)) + 1)
+    tables.create()
+    assert tables.format() == 2
     tables.close()
 
 

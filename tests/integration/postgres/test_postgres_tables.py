@@ -114,6 +114,16 @@ def test_first_schema_version_stays_usable_with_its_data_format(tables, postgres
     old.close()
 
 
+def test_schema_keeps_the_data_format_in_which_it_was_created(tables, postgres_dsn):
+    assert tables.format() == FORMAT
+    execute(postgres_dsn, "UPDATE aragog.meta SET value = '2' WHERE name = 'format'")
+    old = postgres_tables(store_settings(postgres_dsn))
+    old.create()
+
+    assert old.format() == 2
+    old.close()
+
+
 def test_downgrade_is_refused_in_one_line(tables, postgres_dsn):
     execute(postgres_dsn, "UPDATE aragog.meta SET value = '7' WHERE name = 'version'")
     older = postgres_tables(store_settings(postgres_dsn))

@@ -8,7 +8,9 @@ after the property.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from heapq import merge
+from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from zengraph._codec import (
@@ -74,22 +76,32 @@ class OrderIndex:
 
     def sample(self, prefix: bytes, start: bytes, count: int) -> list[bytes]:
         """
-        Return up to `count` ids of nodes under a prefix, about the same number from each bucket.
+        Return up to `count` ids of the first nodes under a prefix, regardless of their buckets.
 
         Starts at the first key that is not below `start`, and wraps around at the end.
         """
-        ids: list[bytes] = []
-        bucket_count = -(-count // BUCKETS)
-        for bucket in range(BUCKETS):
-            first = bytes([bucket]) + prefix
-            ranges = (first + start, after(first)), (first, first + start)
-            remaining = bucket_count
-            for low, high in ranges:
-                with closing(self._table.scan(low, high, limit=remaining)) as rows:
-                    found = [key[-ID_BYTES:] for key, _ in rows] if remaining else []
-                ids += found
-                remaining -= len(found)
-        return ids
+        ids = self._first_ids(prefix + start, after(prefix), count)
+        return ids + self._first_ids(prefix, prefix + start, count - len(ids))
+
+    def _first_ids(self, first: bytes, stop: bytes | None, count: int) -> list[bytes]:
+        """Return the ids of the first `count` keys in a range, merged from all buckets."""
+        with ExitStack() as scans:
+            buckets = [
+                scans.enter_context(closing(self._scan_range(bucket, first, stop, count)))
+                for bucket in range(BUCKETS if count else 0)
+            ]
+            merged = merge(*buckets)
+            return [key[-ID_BYTES:] for key in islice(merged, count)]
+
+    def _scan_range(
+        self, bucket: int, first: bytes, stop: bytes | None, count: int
+    ) -> Generator[bytes, None, None]:
+        """Yield the keys of a bucket in a range, without the bucket."""
+        low = bytes([bucket]) + first
+        high = after(bytes([bucket])) if stop is None else bytes([bucket]) + stop
+        with closing(self._table.scan(low, high, limit=count)) as rows:
+            for key, _ in rows:
+                yield key[1:]
 
     def labels(self, start_after: str = "") -> LabelWalk:
         """Walk over the labels that sort after a string."""

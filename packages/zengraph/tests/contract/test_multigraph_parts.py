@@ -90,6 +90,20 @@ def test_nodes_are_found_by_the_prefix_of_their_ordering_keys(zen):
     assert not zen.by_order.has(node_id(A), orders[A])
 
 
+@pytest.mark.parametrize("prefix", [b"\xff\xff", b"\x07"])
+def test_sample_has_the_first_nodes_of_all_buckets_and_wraps_around(zen, prefix):
+    """It had equally many of each bucket, and so few of the nodes of a full bucket."""
+    orders = [prefix + bytes([n]) for n in range(60)]
+    ids = [bytes([n % 3 * n % 5]) + bytes([n]) * 15 for n in range(60)]
+    rows = [*zip(ids, orders, strict=True), (ids[0], b"\x06x"), (ids[0], b"\x08x")]
+    zen.mutate([put_order(key, order, {b"i:s": b"1"}, NOW_MS) for key, order in rows])
+
+    assert zen.by_order.sample(prefix, bytes([50]), 9) == ids[50:59]
+    assert zen.by_order.sample(prefix, bytes([50]), 15) == ids[50:] + ids[:5]
+    assert zen.by_order.sample(prefix, bytes([50]), 99) == ids[50:] + ids[:50]
+    assert zen.by_order.sample(prefix, b"", 0) == []
+
+
 def test_one_ended_edges_are_purged_by_type(tables):
     zen = MultiGraph(tables, Schema(one_ended=frozenset({LIKES, LIKES + 1})))
     a = node_id(A)

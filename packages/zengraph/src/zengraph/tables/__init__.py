@@ -76,7 +76,9 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 
 TOGETHER = 2
 """The first format that may store a group's nodes together (`links.Naming`)."""
-FORMAT = 2
+PARTS = 3
+"""The first format in which a group may have parts."""
+FORMAT = 3
 """The format of new data. Existing data keeps its original format; see `Tables.format`."""
 
 OWN_ROWS = (b"\0store-identity", b"\0store-format")

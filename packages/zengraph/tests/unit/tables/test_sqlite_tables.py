@@ -320,6 +320,15 @@ def test_new_folder_has_the_newest_format_and_one_with_data_keeps_its_own(tmp_pa
         old.close()
 
 
+@pytest.mark.parametrize("form", range(1, FORMAT + 1))
+def test_folder_keeps_the_format_in_which_it_was_created(tmp_path, form):
+    (tmp_path / "format").write_text(f"{form}\n")
+    for _ in range(2):
+        with closing(SqliteTables(tmp_path, shards=2)) as tables:
+            assert tables.format() == form
+            tables["n"].put(b"node", {b"m:a": b"1"}, at_ms=1)
+
+
 def test_large_cells_are_stored_outside_the_key_tree_only_in_new_folders(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "format").write_text("1\n")
@@ -334,7 +343,7 @@ def test_large_cells_are_stored_outside_the_key_tree_only_in_new_folders(tmp_pat
         assert ("WITHOUT ROWID" in sql) is in_the_tree
 
 
-@pytest.mark.parametrize("form", [1, FORMAT])
+@pytest.mark.parametrize("form", range(1, FORMAT + 1))
 def test_values_that_a_reader_does_not_need_are_not_read(tmp_path, form):
     """A group of lists has dozens of deltas, and reading all took a quarter of a read of a list."""
     (tmp_path / "format").write_text(f"{form}\n")
