@@ -58,7 +58,9 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
         yield from sources.scalars(nodes, "duration")
         yield from sources.meta("video:duration", "og:video:duration")
 
-    duration_s = pick("video.duration_s", _seconds, duration_candidates(), expected="a duration")
+    duration_s = pick(
+        "video.duration_s", _parse_seconds, duration_candidates(), expected="a duration"
+    )
     return Video(
         duration_s=duration_s,
         duration_minutes=round(duration_s / 60) if duration_s else None,
@@ -82,9 +84,12 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
     )
 
 
-def _seconds(value: Any) -> int | None:
+def _parse_seconds(value: Any) -> int | None:
     seconds = durations.seconds(value)
-    return int(seconds) if seconds is not None and seconds < 10_000_000 else None
+    return int(seconds) if seconds is not None and seconds < _MAX_SECONDS else None
+
+
+_MAX_SECONDS = 10_000_000
 
 
 def _absolute_url(sources: Sources, raw: Any) -> str | None:

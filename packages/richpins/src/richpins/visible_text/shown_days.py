@@ -35,18 +35,18 @@ def date_in(text: str) -> int | None:
     """
     Return where the date at the end of a short text begins, or None.
 
-    Of several possible starts, it returns the last, because a name such as `Mar` may look like part
-    of a date.
+    If several positions are possible, return the last, because a name such as `Mar` may look like
+    part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
-    first: dates.Moment | None = None
-    last: int | None = None
+    date: dates.Moment | None = None
+    start: int | None = None
     for match in _WORD_START.finditer(text):
         moment = dates.moment(text[match.start() :])
-        if moment is not None and first in (None, moment):
-            first, last = moment, match.start()
-    return last
+        if moment is not None and date in (None, moment):
+            date, start = moment, match.start()
+    return start
 
 
 _DATE_SEPARATORS = " ,|·–—-•"
@@ -199,7 +199,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for a property's value, which structured data already contains."""
+    """Return True for the value of a property. Structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
