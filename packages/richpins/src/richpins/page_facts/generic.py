@@ -149,8 +149,8 @@ def _find_images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
     image, candidates = _choose_image(sources, _item_images(sources, nodes))
-    shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
-    shared_image = images.best(shared)
+    shared_images = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
+    shared_image = images.best(shared_images)
     if (
         shared_image is not None
         and shared_image is not image

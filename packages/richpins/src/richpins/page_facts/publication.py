@@ -85,7 +85,7 @@ def find_authors(
     authors = sources.ledger.pick(
         "page.authors",
         person_names,
-        _longest_list_first([candidate for _, candidate in person_candidates]),
+        _move_longest_list_first([candidate for _, candidate in person_candidates]),
         fallback=chain(
             _longest_visible_list_first(visible),
             organization_candidates,
@@ -93,7 +93,7 @@ def find_authors(
         ),
         expected="a name",
     )
-    return _without_organizations(authors or (), organization_names)
+    return _remove_organizations(authors or (), organization_names)
 
 
 def _are_organizations(value: Any) -> bool:
@@ -108,7 +108,7 @@ _ORGANIZATION_TYPES = frozenset({"organization", "newsmediaorganization", "corpo
 _PERSON_TYPES = frozenset({"person"})
 
 
-def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
+def _move_longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
     """If other lists contain all names of the first candidate, move the longest to the front."""
     if len(candidates) < 2:
         return candidates
@@ -116,18 +116,20 @@ def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
         {normalize_name(name) for name in person_names(candidate.value) or ()}
         for candidate in candidates
     ]
-    first = name_sets[0]
-    longer = [index for index, names in enumerate(name_sets) if first and first < names]
-    chosen = max(longer, key=lambda index: len(name_sets[index]), default=0)
-    return [candidates[chosen], *candidates[:chosen], *candidates[chosen + 1 :]]
+    first_names = name_sets[0]
+    longer_indexes = [
+        index for index, names in enumerate(name_sets) if first_names and first_names < names
+    ]
+    chosen_index = max(longer_indexes, key=lambda index: len(name_sets[index]), default=0)
+    return [candidates[chosen_index], *candidates[:chosen_index], *candidates[chosen_index + 1 :]]
 
 
 def _longest_visible_list_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Like `_longest_list_first`, but search the text only when a candidate is requested."""
-    yield from _longest_list_first(list(visible))
+    """Like `_move_longest_list_first`, but search the text only when a candidate is requested."""
+    yield from _move_longest_list_first(list(visible))
 
 
-def _without_organizations(names: tuple[str, ...], organization_names: set[str]) -> tuple[str, ...]:
+def _remove_organizations(names: tuple[str, ...], organization_names: set[str]) -> tuple[str, ...]:
     people = tuple(name for name in names if normalize_name(name) not in organization_names)
     return people or names
 
@@ -145,12 +147,14 @@ def _declared_authors(
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
     yield from sources.lists(sources.graph.find_nodes(_CLAIM_REVIEW_TYPES), "author")
-    unattached = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
-    if unattached:
+    unattached_authors = [
+        node for node in sources.graph.roots if node.role in {"author", "creator"}
+    ]
+    if unattached_authors:
         yield Candidate(
-            unattached[:_MAX_UNATTACHED_AUTHORS],
-            unattached[0].syntax,
-            f"{unattached[0].position} and others",
+            unattached_authors[:_MAX_UNATTACHED_AUTHORS],
+            unattached_authors[0].syntax,
+            f"{unattached_authors[0].position} and others",
         )
     for name, content in sources.metas.order:
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
@@ -243,12 +247,12 @@ def published_at(
     url_date = date_in_url(sources.document.url)
     language = sources.document.language
     candidates_by_votes = _sort_by_votes(list(candidates()), url_date, language)
-    from_url = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
+    url_candidates = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
     return dates.pick(
         sources.ledger,
         "page.published_at",
         candidates_by_votes,
-        fallback=chain(visible, from_url),
+        fallback=chain(visible, url_candidates),
         language=language,
     )
 
@@ -267,10 +271,10 @@ def _sort_by_votes(
     votes = Counter(day for day in days if day is not None)
     if url_date is not None and url_date in votes:
         votes[url_date] += 1
-    ranked = sorted(
+    ranked_candidates = sorted(
         zip(days, candidates, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
     )
-    return [candidate for _, candidate in ranked]
+    return [candidate for _, candidate in ranked_candidates]
 
 
 def _parse_day(value: Any, language: str | None) -> date | None:

@@ -1,7 +1,7 @@
 """
 Find a page's site name in its markup, its meta elements, its title or its logo.
 
-The declared name is preferred. If its spellings differ, the host name decides.
+The declared name is preferred. If there is none, a text that matches the host name is used.
 """
 
 from __future__ import annotations
@@ -63,21 +63,25 @@ def find_site_name(sources: Sources, nodes: list[Node]) -> str | None:
     """Return the site's name, preferably the one that the site declares."""
 
     def candidates() -> Iterator[Candidate]:
-        sites = [n for n in sources.graph.find_nodes(_SITE_TYPES) if n.role in {"", "ispartof"}]
-        yield from sources.scalars(sites, "name", "alternatename")
+        site_nodes = [
+            node for node in sources.graph.find_nodes(_SITE_TYPES) if node.role in {"", "ispartof"}
+        ]
+        yield from sources.scalars(site_nodes, "name", "alternatename")
         yield from sources.meta("og:site_name")
         yield from sources.meta("application-name", "apple-mobile-web-app-title")
-        yield from sources.scalars([n for n in nodes if not n.is_a(_WORK_TYPES)], "publisher")
+        yield from sources.scalars(
+            [node for node in nodes if not node.is_a(_WORK_TYPES)], "publisher"
+        )
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _title_parts_like_host(sources)
 
     # A site that uses its host name in one place often has a real name in another.
-    ranked = sorted(candidates(), key=lambda candidate: _is_host_name(candidate.value))
+    ranked_candidates = sorted(candidates(), key=lambda candidate: _is_host_name(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
         scalars.name,
-        ranked,
+        ranked_candidates,
         fallback=_link_text_like_host(sources),
         expected="a name",
     )
@@ -178,9 +182,14 @@ _LETTERS_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _is_whole_text(body: bytes, start: int, end: int) -> bool:
-    before = body[max(0, start - _MAX_SPACE_BYTES) : start].rstrip()[-1:]
-    after = body[end : end + _MAX_SPACE_BYTES].lstrip()[:1]
-    return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
+    char_before = body[max(0, start - _MAX_SPACE_BYTES) : start].rstrip()[-1:]
+    char_after = body[end : end + _MAX_SPACE_BYTES].lstrip()[:1]
+    return (
+        char_before != b""
+        and char_after != b""
+        and char_before in b">\"'"
+        and char_after in b"<\"'"
+    )
 
 
 def _start_and_end(body: bytes) -> bytes:

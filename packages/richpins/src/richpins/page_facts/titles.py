@@ -67,9 +67,14 @@ def find_title(
     sites = {*filter(None, [site_name]), *host_names(sources)}
     visible_titles = list(filter(_may_be_title, _visible_titles(sources, sites)))
     markup_titles = list(filter(_may_be_title, _markup_titles(nodes, properties)))
-    confirmed, doubtful = _split_by_trust(sources, markup_titles, visible_titles, sites)
+    confirmed_titles, doubtful_titles = _split_by_trust(
+        sources, markup_titles, visible_titles, sites
+    )
     title = sources.ledger.pick(
-        "page.title", scalars.text, [*confirmed, *visible_titles, *doubtful], expected="a title"
+        "page.title",
+        scalars.text,
+        [*confirmed_titles, *visible_titles, *doubtful_titles],
+        expected="a title",
     )
     provenance = sources.ledger.provenance.get("page.title")
     if not title or not provenance:
@@ -87,7 +92,7 @@ def find_title(
     )
     others = [
         scalars.text(candidate.value) or ""
-        for candidate in (*confirmed, *reliable_titles[:_MAX_OTHER_TITLES])
+        for candidate in (*confirmed_titles, *reliable_titles[:_MAX_OTHER_TITLES])
     ]
     return _remove_section(title, others, {normalize_name(name) for name in sites})
 
@@ -145,12 +150,12 @@ def _rank_by_agreement(
 def _is_in_url(text: str, url: str) -> bool:
     """Return True if a URL's path contains the title: `/leek-soup-with-barley`."""
     trigrams = _trigrams(normalize_name(text[:_MAX_COMPARED_CHARS]))
-    path = _trigrams(
+    path_trigrams = _trigrams(
         normalize_name(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS])
     )
-    return len(trigrams) >= _MIN_URL_TRIGRAMS and len(trigrams & path) >= _MIN_SIMILARITY * len(
-        trigrams
-    )
+    return len(trigrams) >= _MIN_URL_TRIGRAMS and len(
+        trigrams & path_trigrams
+    ) >= _MIN_SIMILARITY * len(trigrams)
 
 
 def _do_titles_agree(visible_titles: list[Candidate], other_titles: list[str]) -> bool:

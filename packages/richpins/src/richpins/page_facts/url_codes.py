@@ -49,11 +49,11 @@ def product_codes(sources: Sources) -> Iterator[Candidate]:
 
 
 def _codes_in_url(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    for name, value in parse_qsl(parts.query[:1000]):
+    url_parts = urlsplit(url)
+    for name, value in parse_qsl(url_parts.query[:1000]):
         if name.lower() in _PRODUCT_PARAMETERS and re.fullmatch(r"[\w-]{3,20}", value):
             yield value
-    segment = _EXTENSION.sub("", unquote(parts.path.rstrip("/").rpartition("/")[2]))
+    segment = _EXTENSION.sub("", unquote(url_parts.path.rstrip("/").rpartition("/")[2]))
     number = _NUMBER_PART.search(segment)
     if number:
         yield number[1] or number[2]

@@ -35,7 +35,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
     """Return the movie that `nodes` or Open Graph's video tags describe."""
     pick = sources.ledger.pick
 
-    def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:
+    def pick_people(name: str, tag: str, *properties: str) -> tuple[str, ...]:
         def candidates() -> Iterator[Candidate]:
             yield from sources.lists(nodes, *properties)
             metas = list(sources.meta(tag))
@@ -54,8 +54,8 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
             yield meta._replace(value=f"{meta.value} s")
 
     return Movie(
-        directors=people("directors", "video:director", "director", "directors"),
-        actors=people("actors", "video:actor", "actor", "actors", "starring"),
+        directors=pick_people("directors", "video:director", "director", "directors"),
+        actors=pick_people("actors", "video:actor", "actor", "actors", "starring"),
         genres=pick("movie.genres", scalars.words, sources.lists(nodes, "genre")) or (),
         duration_minutes=pick(
             "movie.duration_minutes",

@@ -114,7 +114,9 @@ class _Reader:
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product described by `nodes` (most trusted first), or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
-    reader = _Reader(sources, nodes, _chosen_offer_first(list(prices.find_offers(nodes)), price))
+    reader = _Reader(
+        sources, nodes, _move_chosen_offer_first(list(prices.find_offers(nodes)), price)
+    )
     product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
@@ -123,10 +125,10 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         availability=_availability(sources, price, reader.offers, nodes),
         rating=read_rating(sources, "product.rating", nodes),
     )
-    return _with_attributes(reader, _with_identifiers(reader, _with_offer_values(reader, product)))
+    return _add_attributes(reader, _add_identifiers(reader, _add_offer_values(reader, product)))
 
 
-def _with_offer_values(reader: _Reader, product: Product) -> Product:
+def _add_offer_values(reader: _Reader, product: Product) -> Product:
     pick, offer_values, meta = reader.pick, reader.offer_values, reader.sources.meta
     conditions = chain(offer_values("itemcondition"), reader.item_values("itemcondition"))
     return replace(
@@ -146,7 +148,7 @@ def _with_offer_values(reader: _Reader, product: Product) -> Product:
     )
 
 
-def _with_identifiers(reader: _Reader, product: Product) -> Product:
+def _add_identifiers(reader: _Reader, product: Product) -> Product:
     pick, item_values, meta = reader.pick, reader.item_values, reader.sources.meta
     name = reader.name or reader.sources.document.heading
     gtins = (chain(item_values(key), reader.offer_values(key)) for key in _GTIN_PROPERTIES)
@@ -168,7 +170,7 @@ def _with_identifiers(reader: _Reader, product: Product) -> Product:
     )
 
 
-def _with_attributes(reader: _Reader, product: Product) -> Product:
+def _add_attributes(reader: _Reader, product: Product) -> Product:
     pick, item_values = reader.pick, reader.item_values
     name = reader.name or reader.sources.document.heading
     return replace(
@@ -215,10 +217,10 @@ def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) 
 _GTIN_PROPERTIES = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
-def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
+def _move_chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
     """Move the offer with the chosen price to the front. Its seller is then preferred."""
-    chosen = [offer for offer in offers if price is not None and offer is price.offer]
-    return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
+    chosen_offers = [offer for offer in offers if price is not None and offer is price.offer]
+    return [*chosen_offers[:1], *(offer for offer in offers if offer not in chosen_offers)]
 
 
 def _availability(
@@ -231,11 +233,11 @@ def _availability(
     price says so. Otherwise the first availability found counts. A product stays in stock if only
     one of its sizes is sold out.
     """
-    skipped = {id(offer) for offer in price.other_offers} if price else set()
-    remaining = [offer for offer in offers if id(offer) not in skipped]
-    chosen = [price.offer] if price and price.offer is not None else []
+    skipped_ids = {id(offer) for offer in price.other_offers} if price else set()
+    remaining_offers = [offer for offer in offers if id(offer) not in skipped_ids]
+    chosen_offers = [price.offer] if price and price.offer is not None else []
     candidates = [
-        *sources.scalars([*remaining, *nodes], "availability"),
+        *sources.scalars([*remaining_offers, *nodes], "availability"),
         *sources.meta("product:availability", "og:availability", "availability"),
     ]
     candidates.sort(key=lambda c: (_syntax_rank(c), availability(c.value) != "in_stock"))
@@ -244,7 +246,7 @@ def _availability(
         availability,
         [
             *sources.scalars(_offer_of_other_size(sources, nodes, price), "availability"),
-            *sources.scalars(chosen, "availability"),
+            *sources.scalars(chosen_offers, "availability"),
             *candidates,
         ],
         fallback=_search_lazily(sources, product_details.visible_stock),
@@ -254,11 +256,7 @@ def _availability(
 
 def _offer_of_other_size(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
     """Return one offer in stock at this price for an item of the same name, such as a size."""
-    if (
-        price is None
-        or price.offer is None
-        or offer_availability(price.offer) not in _NOT_AVAILABLE
-    ):
+    if price is None or price.offer is None or offer_availability(price.offer) not in _UNAVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))
     same_name_items = [
@@ -266,18 +264,18 @@ def _offer_of_other_size(sources: Sources, nodes: list[Node], price: Price | Non
         for node in islice(sources.graph.find_nodes(TYPES), _MAX_EXAMINED_ITEMS)
         if name and scalars.text(node.first("name")) == name
     ]
-    matching = (
+    matching_offers = (
         offer
         for offer in prices.find_offers(same_name_items)
         if offer_availability(offer) == "in_stock"
         and (other_price := read_offer_price(offer, None)) is not None
         and (other_price.amount, other_price.currency) == (price.amount, price.currency)
     )
-    return list(islice(matching, 1))
+    return list(islice(matching_offers, 1))
 
 
 _MAX_EXAMINED_ITEMS = 100
-_NOT_AVAILABLE = frozenset({"out_of_stock", "sold_out"})
+_UNAVAILABLE = frozenset({"out_of_stock", "sold_out"})
 
 
 def _syntax_rank(candidate: Candidate) -> int:
@@ -350,7 +348,9 @@ def _parse_day(value: Any) -> date | None:
 _MIN_OFFER_YEAR = 1995
 
 
-def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Product] | None:
+def _find_in_text(
+    sources: Sources, page_type: PageType | None
+) -> tuple[list[Node], Product] | None:
     """Return the product on a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
@@ -394,6 +394,6 @@ PAGE_TYPE = PageType(
     og_types=("product", "og:product"),
     declaration_weight=_declaration_weight,
     adjustment=_adjustment,
-    from_text=_from_text,
+    from_text=_find_in_text,
     credits_authors=False,
 )

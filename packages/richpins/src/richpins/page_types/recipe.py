@@ -66,10 +66,10 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
 
     Missing ingredients, steps, amounts and times are taken from the visible text.
     """
-    return _add_visible_parts(sources, _from_markup(sources, nodes))
+    return _add_visible_parts(sources, _read_markup(sources, nodes))
 
 
-def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
+def _read_markup(sources: Sources, nodes: list[Node]) -> Recipe:
     pick = sources.ledger.pick
     groups = pick(
         "recipe.instructions",
@@ -345,7 +345,7 @@ def _section_groups(section: Section | None) -> tuple[Group, ...]:
     )
 
 
-def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
+def _find_in_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
     Return the recipe that headings, lists and class names show on a page without recipe markup.
 
@@ -378,5 +378,5 @@ PAGE_TYPE = PageType(
     og_types=("recipe",),
     adjustment=_adjustment,
     is_complete=_is_complete,
-    from_text=_from_text,
+    from_text=_find_in_text,
 )

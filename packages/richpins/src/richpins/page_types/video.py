@@ -38,7 +38,7 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
     """Return the video that `nodes`, Open Graph or a player card describe."""
     pick = sources.ledger.pick
 
-    def url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:
+    def pick_url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:
         def candidates() -> Iterator[Candidate]:
             yield from sources.scalars(nodes, *properties)
             yield from sources.meta(*tags)
@@ -47,7 +47,7 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             f"video.{name}", lambda raw: _absolute_url(sources, raw), candidates(), expected="a URL"
         )
 
-    def dimension(name: str) -> int | None:
+    def pick_dimension(name: str) -> int | None:
         def candidates() -> Iterator[Candidate]:
             yield from sources.scalars(nodes, name)
             yield from sources.meta(f"og:video:{name}", f"twitter:player:{name}")
@@ -70,14 +70,14 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             sources.scalars(nodes, "uploaddate", "datepublished"),
             expected="a date",
         ),
-        content_url=url("content_url", ("contenturl",), ("twitter:player:stream",)),
-        embed_url=url(
+        content_url=pick_url("content_url", ("contenturl",), ("twitter:player:stream",)),
+        embed_url=pick_url(
             "embed_url",
             ("embedurl",),
             ("og:video:secure_url", "og:video:url", "og:video", "twitter:player"),
         ),
-        width=dimension("width"),
-        height=dimension("height"),
+        width=pick_dimension("width"),
+        height=pick_dimension("height"),
         views=pick(
             "video.views", numbers.count, _view_candidates(sources, nodes), expected="a count"
         ),

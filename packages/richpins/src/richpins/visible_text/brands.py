@@ -112,14 +112,14 @@ def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
         text.casefold(): text
         for node in nodes[:_MAX_EXAMINED_ELEMENTS]
         if node.tag == "img" and not _is_in_site_frame(node)
-        if (text := _without_logo_words(node.attributes.get("alt") or ""))
+        if (text := _remove_logo_words(node.attributes.get("alt") or ""))
     }
     name = next(iter(names.values()), "") if len(names) == 1 else ""
     if name and _may_be_brand(name) and _mentions(sources, name):
         yield Candidate(name, "html", "img of a brand")
 
 
-def _without_logo_words(text: str) -> str:
+def _remove_logo_words(text: str) -> str:
     return _LOGO_WORD.sub("", normalize_space(text)).strip(" -:")
 
 

@@ -126,7 +126,7 @@ _MIN_LIST_ITEMS = 2
 
 def _join_lines(lines: list[str]) -> list[str]:
     """Join an item's lines into one step, unless they are numbered steps."""
-    kept_lines = [line for line in _without_repeats(lines) if clean_entry(line, "steps")]
+    kept_lines = [line for line in _remove_repeats(lines) if clean_entry(line, "steps")]
     if any(map(is_step, kept_lines)):
         kept_lines = [
             line
@@ -135,12 +135,12 @@ def _join_lines(lines: list[str]) -> list[str]:
         ]
     numbered_count = sum(LEADING_NUMBER.match(line) is not None for line in kept_lines)
     if len(kept_lines) < 2 or numbered_count > 1 or not any(map(is_step, kept_lines)):
-        return kept_lines if len(kept_lines) == 1 else _without_repeats(lines)
+        return kept_lines if len(kept_lines) == 1 else _remove_repeats(lines)
     sentences = [line if line.endswith(_LINE_ENDINGS) else f"{line}." for line in kept_lines[:-1]]
     return [" ".join([*sentences, kept_lines[-1]])]
 
 
-def _without_repeats(lines: list[str]) -> list[str]:
+def _remove_repeats(lines: list[str]) -> list[str]:
     """Drop repeated lines, and a copy of all lines for another screen size."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
@@ -172,10 +172,10 @@ def step_lines(node: LexborNode) -> list[str]:
         for text in block_lines(element)
     ]
     remaining_lines = _remove_lines(lines, Counter(chain.from_iterable(map(block_lines, asides))))
-    return [_without_prefixes(line, screen_reader_texts) for line in remaining_lines]
+    return [_remove_prefix(line, screen_reader_texts) for line in remaining_lines]
 
 
-def _without_prefixes(line: str, texts: list[str]) -> str:
+def _remove_prefix(line: str, texts: list[str]) -> str:
     return next((line[len(text) :].lstrip() for text in texts if line.startswith(text)), line)
 
 

@@ -40,12 +40,12 @@ class KnownHeading(NamedTuple):
 
 def known_headings(sources: Sources) -> list[KnownHeading]:
     """Return the known headings in document order."""
-    return _without_captions(
-        _without_time_captions(_without_repeated_labels(list(_find_headings(sources))))
+    return _remove_captions(
+        _remove_time_captions(_remove_repeated_labels(list(_find_headings(sources))))
     )
 
 
-def _without_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]:
     """Remove labels that each step repeats, such as `Step`."""
     counts = Counter(text for _, kind, text in headings if kind == "steps")
     return [
@@ -58,7 +58,7 @@ def _without_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]
 _MAX_LABEL_REPEATS = 2
 
 
-def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
     Remove captions of times, such as `Preparation: 20 min`.
 
@@ -72,7 +72,7 @@ def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     return [heading for heading in headings if heading.element.mem_id not in dropped_ids]
 
 
-def _without_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
     Remove tabs and captions of a short value (`Method: Stove top`).
 

@@ -158,11 +158,11 @@ class _SectionWalk:
         elif self._section.kind == "steps" and (steps := numbered_steps(node)):
             self._section.add_numbered(steps)
         elif tag in _TEXT_TAGS or tag[:1] == "h":
-            texts = self._without_afterwords(read_paragraphs(node, self._section.kind))
+            texts = self._remove_afterwords(read_paragraphs(node, self._section.kind))
             parent = node.parent.mem_id if node.parent is not None else 0
             self._section.add_row(texts, (parent, tag, node.attributes.get("class") or ""))
 
-    def _without_afterwords(self, texts: list[str]) -> list[str]:
+    def _remove_afterwords(self, texts: list[str]) -> list[str]:
         """Remove tips and invitations from `texts`. A section's first entry is always kept."""
         if self._section.kind != "steps":
             return texts

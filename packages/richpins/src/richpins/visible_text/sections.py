@@ -106,7 +106,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
         for index, (group, entries) in enumerate(section.groups):
             kept_entries = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
-                kept_entries = list(_without_ingredients(kept_entries, ingredients))
+                kept_entries = list(_skip_repeated_ingredients(kept_entries, ingredients))
             section.groups[index] = (group, kept_entries)
 
 
@@ -142,7 +142,7 @@ _MIN_STEP_NAMES, _MAX_NAME_WORDS, _MIN_MEAN_CHARS = 2, 8, 30
 _SENTENCE_ENDS = (".", "!", ")", "。", "！")
 
 
-def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
+def _skip_repeated_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
     """Yield steps without the ingredients that they repeat: `800 g gnocchi`, `salt`, `pepper`."""
     are_sentences = 3 * sum(step.endswith((".", "!")) for step in steps) >= 2 * len(steps)
     for are_steps, run in groupby(steps, key=is_step):
@@ -312,7 +312,7 @@ def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose_texts.extend([text] if kind == "ingredients" else _lines_without_afterwords(node))
     if kind == "steps":
-        best = _with_more_steps(best, _section_by_step_class(sources))
+        best = _section_with_more_steps(best, _section_by_step_class(sources))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
         return best
     if len(loose_texts) >= (3 if kind == "ingredients" else 1):
@@ -336,7 +336,7 @@ def _belongs_to_next_part(element: LexborNode) -> bool:
     return NEXT_PART_HEADING.fullmatch(normalize_space(previous.text())) is not None
 
 
-def _with_more_steps(first: Section | None, other: Section | None) -> Section | None:
+def _section_with_more_steps(first: Section | None, other: Section | None) -> Section | None:
     sections = [section for section in (first, other) if section is not None]
     return max(sections, key=lambda section: sum(map(is_step, section.entries)), default=None)
 

@@ -104,7 +104,7 @@ def _dates_in_bylines(sources: Sources, *, in_other_articles: bool) -> Iterator[
 def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates soon after the h1 that are an element's whole text or follow a name."""
     for pattern in (_DATE_ALONE, _DATE_AFTER_NAME):
-        candidate = _first_date(sources, pattern)
+        candidate = _find_first_date(sources, pattern)
         if candidate is not None:
             yield candidate
             return
@@ -112,12 +112,12 @@ def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
 
 def update_dates_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield the date after a word such as `Updated`, soon after the first h1."""
-    candidate = _first_date(sources, _UPDATE_DATE)
+    candidate = _find_first_date(sources, _UPDATE_DATE)
     if candidate is not None:
         yield candidate
 
 
-def _first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
+def _find_first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
     max_bytes = min(_article_bytes_after_heading(sources), _MAX_BYTES_AFTER_HEADING)
     for match in matches_after_heading(sources, pattern, max_bytes):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")

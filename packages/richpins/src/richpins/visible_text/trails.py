@@ -31,9 +31,9 @@ _START_PAGE_NAMES = frozenset(
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    Yield the last breadcrumb that is neither the start page nor the product, then any labeled ones.
+    Yield the last breadcrumb that is a category, then categories next to a label.
 
-    `name` is the product's name. An example of a labeled category is `Category: Kettles`.
+    The start page and the product called `name` are not categories. A label is `Category:`.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_BREADCRUMBS)[:_MAX_TRAILS]:
