@@ -16,7 +16,7 @@ def is_fact(text: str) -> bool:
     """
     Return True for a time with its caption (`Total Time: 0:40`, `8 min cuisson`) or a difficulty.
 
-    A sentence such as `Bake 20 minutes.`, with a full stop and no colon, is not a fact.
+    A sentence such as `Bake 20 minutes.`, with a period and no colon, is not a fact.
     """
     if len(text) > MAX_FACT_CHARS or _is_sentence(text):
         return False

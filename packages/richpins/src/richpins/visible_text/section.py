@@ -37,7 +37,7 @@ from richpins.visible_text.vocabulary import (
 
 MAX_HEADING_CHARS = 60
 _MIN_ITEMS = 3
-"""Minimum number of steps in an unnumbered list without full stops."""
+"""Minimum number of steps in an unnumbered list without periods."""
 
 Row = tuple[int, str, str]
 """A block's form: the `mem_id` of its parent, its tag and its class."""
@@ -79,14 +79,14 @@ class Section:
 
     @property
     def has_enough_entries(self) -> bool:
-        """True if the entries suffice for a section. Steps need one that is long enough."""
+        """True if there are enough entries for a section. At least one step must be long enough."""
         if self.count < self.min_count:
             return False
         return self.kind == "ingredients" or self.is_plain_list or any(map(is_step, self.entries))
 
     @property
     def is_plain_list(self) -> bool:
-        """True for several steps that are all list items. Such steps may lack full stops."""
+        """True for several steps that are all list items. Such steps may lack periods."""
         entries = self.entries
         return 1 < len(entries) == self.listed_count and are_listed_steps(entries)
 
@@ -192,7 +192,7 @@ class Section:
             self.listed_count += self.count - count_before
 
     def add_numbered(self, steps: list[str]) -> None:
-        """Add steps from numbered blocks, even without full stops."""
+        """Add steps from numbered blocks, even if they have no periods."""
         count_before, listed_count = self.count, self.listed_count
         self.add(steps, is_certain=True)
         self.listed_count = listed_count + self.count - count_before

@@ -111,7 +111,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
 
 
 def _group_by_names(name: str | None, steps: list[str]) -> Groups:
-    """Group steps by the short names above them, such as `Wash the leeks` above an explanation."""
+    """Group steps by the short names before them, such as `Wash the leeks`."""
     are_names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
     sentences = [step for step, is_name in zip(steps, are_names, strict=True) if not is_name]
     if (

@@ -272,7 +272,7 @@ def are_listed_steps(entries: list[str]) -> bool:
     """
     Return True for list items that may be steps, with several words each and few amounts.
 
-    Numbered steps often have no full stops.
+    Numbered steps often have no periods.
     """
     phrase_count = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
     return 4 * phrase_count >= 3 * len(entries) and 3 * count_amounts(entries) <= len(entries)
