@@ -16,9 +16,9 @@ _MAX_CRUMBS = 20
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    For each trail, yield the last part that is not the start page or the page itself.
+    For each trail, yield the last crumb that is neither the start page nor the page itself.
 
-    `name` is the subject's name. A last part that contains it is not a category.
+    `name` is the subject's name. A last crumb that repeats it is not a category.
     """
     for trail in sources.graph.find_nodes(_BREADCRUMB_TYPES):
         names = _crumb_names(trail)
@@ -29,7 +29,8 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
 
 
 def _crumb_names(trail: Node) -> list[str]:
-    crumbs = [e for e in trail.all("itemlistelement")[:_MAX_CRUMBS] if isinstance(e, Node)]
+    elements = trail.all("itemlistelement")[:_MAX_CRUMBS]
+    crumbs = [element for element in elements if isinstance(element, Node)]
     positions = [numbers.count(crumb.first("position")) for crumb in crumbs]
     if None not in positions and len(set(positions)) == len(positions):
         crumbs = [crumb for _, crumb in sorted(zip(positions, crumbs, strict=True), key=_position)]
@@ -37,8 +38,8 @@ def _crumb_names(trail: Node) -> list[str]:
     return [text for text in names if text and "://" not in text]
 
 
-def _position(crumb: tuple[int | None, Node]) -> int:
-    return crumb[0] or 0
+def _position(numbered_crumb: tuple[int | None, Node]) -> int:
+    return numbered_crumb[0] or 0
 
 
 def is_page_name(crumb: str, name: str | None) -> bool:

@@ -64,17 +64,17 @@ def read(
     """
     pages = list(sources.graph.find_nodes(_WEB_PAGE_TYPES))
     site_name = find_site_name(sources, nodes)
-    image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
+    image, candidates = _find_images(sources, nodes, pages, shared_first=prefers_shared_image)
     if image is None:
         image, candidates = _choose_image(sources, iter(visible_pictures))
     if image is None:
         _record_site_icon(sources)
     return GenericPage(
         title=find_title(sources, nodes, name_properties, site_name),
-        description=_description(sources, nodes, pages),
-        canonical_url=_canonical_url(sources, nodes),
+        description=_find_description(sources, nodes, pages),
+        canonical_url=_find_canonical_url(sources, nodes),
         site_name=site_name,
-        language=_language(sources, nodes),
+        language=_find_language(sources, nodes),
         authors=publication.find_authors(
             sources, nodes, [*pages, *enclosing_articles], site_name, visible=visible_authors
         ),
@@ -82,13 +82,13 @@ def read(
         images=candidates,
         published_at=publication.published_at(sources, nodes, pages, visible=visible_dates),
         modified_at=publication.modified_at(sources, nodes, pages, visible=visible_update_dates),
-        keywords=_keywords(sources, nodes),
-        icon_url=_icon(sources),
-        oembed_url=_oembed(sources),
+        keywords=_find_keywords(sources, nodes),
+        icon_url=_find_icon_url(sources),
+        oembed_url=_find_oembed_url(sources),
     )
 
 
-def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
+def _find_description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
     def candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "description", "abstract", "summary")
         yield from sources.meta("og:description", "description", "twitter:description")
@@ -100,13 +100,13 @@ def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str 
     )
 
 
-def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
+def _find_canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
     def candidates() -> Iterator[Candidate]:
         for in_head in (True, False):
             for link in sources.document.link_elements:
                 if "canonical" in link.rel and link.in_head is in_head:
-                    where = "link[rel=canonical]" if in_head else "link[rel=canonical] in body"
-                    yield Candidate(link.href, "html", where)
+                    position = "link[rel=canonical]" if in_head else "link[rel=canonical] in body"
+                    yield Candidate(link.href, "html", position)
         yield from sources.meta("og:url")
         yield from sources.scalars(nodes, "mainentityofpage", "url")
         yield from sources.meta("twitter:url")
@@ -119,16 +119,16 @@ def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
 def _page_url(sources: Sources, raw: Any) -> str | None:
     if isinstance(raw, str) and why_no_page(raw, sources.document.url):
         return None
-    return _url(sources, raw)
+    return _absolute_url(sources, raw)
 
 
-def _url(sources: Sources, raw: Any) -> str | None:
+def _absolute_url(sources: Sources, raw: Any) -> str | None:
     if isinstance(raw, Node):
         raw = raw.id or raw.first("url")
     return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
 
 
-def _language(sources: Sources, nodes: list[Node]) -> str | None:
+def _find_language(sources: Sources, nodes: list[Node]) -> str | None:
     def candidates() -> Iterator[Candidate]:
         html = sources.document.html_attributes
         for attribute in ("lang", "xml:lang"):
@@ -145,12 +145,12 @@ def _language(sources: Sources, nodes: list[Node]) -> str | None:
     )
 
 
-def _images(
+def _find_images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
     image, candidates = _choose_image(sources, _item_images(sources, nodes))
-    shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
-    shared_image = images.best(shared)
+    shared_images = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
+    shared_image = images.best(shared_images)
     if (
         shared_image is not None
         and shared_image is not image
@@ -187,7 +187,7 @@ def _page_images(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, C
 
 
 def _record_site_icon(sources: Sources) -> None:
-    """Record the site's icon as dropped. Some pages declare it instead of an image."""
+    """Record that the site's icon was dropped. Some pages declare it instead of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
         for link in sources.document.link_elements
@@ -201,10 +201,10 @@ def _choose_image(
     sources: Sources, candidates: Iterator[tuple[Image, Candidate]]
 ) -> tuple[Image | None, tuple[Image, ...]]:
     images_by_url: dict[str, tuple[Image, Candidate]] = {}
-    for image, result in candidates:
+    for image, candidate in candidates:
         entry = images_by_url.get(image.url)
         if entry is None:
-            images_by_url[image.url] = (image, result)
+            images_by_url[image.url] = (image, candidate)
         elif not entry[0].pixels and image.pixels:
             images_by_url[image.url] = (image, entry[1])
     chosen = images.best(image for image, _ in images_by_url.values())
@@ -220,7 +220,7 @@ def _meta_lists(sources: Sources, *names: str) -> Iterator[Candidate]:
             yield next(sources.meta(name))._replace(value=contents)
 
 
-def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
+def _find_keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     def candidates() -> Iterator[Candidate]:
         yield from sources.lists(nodes, "keywords")
         yield from _meta_lists(sources, "article:tag", "news_keywords", "parsely-tags", "keywords")
@@ -228,14 +228,14 @@ def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     return sources.ledger.pick("page.keywords", scalars.words, candidates()) or ()
 
 
-def _icon(sources: Sources) -> str | None:
-    candidate = (
+def _find_icon_url(sources: Sources) -> str | None:
+    candidates = (
         Candidate(link.href, "html", f"link[rel={rel}]")
         for rel, is_alternate in _ICON_RELS
         for link in sources.document.link_elements
         if rel in link.rel and ("alternate" in link.rel) is is_alternate
     )
-    return sources.ledger.pick("page.icon_url", sources.absolute, candidate, expected="a URL")
+    return sources.ledger.pick("page.icon_url", sources.absolute, candidates, expected="a URL")
 
 
 _ICON_RELS = (
@@ -245,10 +245,10 @@ _ICON_RELS = (
 """The link types of icons, best first, and whether they are alternate icons."""
 
 
-def _oembed(sources: Sources) -> str | None:
-    candidate = (
+def _find_oembed_url(sources: Sources) -> str | None:
+    candidates = (
         Candidate(link.href, "oembed", "link[rel=alternate]")
         for link in sources.document.link_elements
         if "oembed" in (link.attributes.get("type") or "").lower()
     )
-    return sources.ledger.pick("page.oembed_url", sources.absolute, candidate, expected="a URL")
+    return sources.ledger.pick("page.oembed_url", sources.absolute, candidates, expected="a URL")

@@ -1,8 +1,8 @@
 """
-Recognize texts that stand where an author's name is expected: `View Full Bio`, `著者一覧`.
+Recognize texts found where an author's name is expected: `View Full Bio`, `著者一覧`.
 
-They are texts of links to authors' pages, headings above a name, and signatures of letters that
-include a place (`Ann Lee, Fargo, North Dakota`).
+They are link texts, headings above a name, account names, and signatures with a place, as below a
+letter to the editor (`Ann Lee, Fargo, North Dakota`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from richpins.values.placeholders import is_user_name
 
-_NOT_AUTHORS = re.compile(
+_PLACEHOLDER_AUTHOR = re.compile(
     r"(?:(?:view|see|read|show|browse|visit|more|meet|follow|about|contact|learn)\s+(?:(?:the|our|my|all|full|"
     r"more|this|his|her|their|about|by|from)\s+)*(?:bio(?:graphy)?|profile|posts?|articles?|stories|"
     r"authors?|writers?|team|contributors?|us|me|page|info|details|archives?)\b.{0,60}"
@@ -73,14 +73,11 @@ _MIN_SIGNATURE_PARTS = 3
 
 
 def is_placeholder_author(text: str) -> bool:
-    """Return True for a link, heading or account name, and for a name with a place."""
-    if _NOT_AUTHORS.fullmatch(text) or is_user_name(text):
+    """Return True for a link text, a heading, an account name, or a name with a place."""
+    if _PLACEHOLDER_AUTHOR.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]
     last_with_dots = text.rpartition(",")[2].strip().lower()
     ends_with_place = parts[-1] in _PLACE_NAMES or last_with_dots in _PLACE_NAMES
-    return (len(parts) >= _MIN_SIGNATURE_PARTS and ends_with_place) or parts == [
-        "name",
-        "city",
-        "country",
-    ]
+    is_signature = len(parts) >= _MIN_SIGNATURE_PARTS and ends_with_place
+    return is_signature or parts == ["name", "city", "country"]

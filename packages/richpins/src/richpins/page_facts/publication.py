@@ -66,7 +66,7 @@ def find_authors(
     sources comes first. The site's or publisher's name is used only if no person is named.
     """
     declared_candidates = list(_declared_authors(sources, nodes, pages))
-    organizations = _organizations(sources, nodes, site_name)
+    organization_names = _organization_names(sources, nodes, site_name)
     names_by_candidate = [person_names(candidate.value) or () for candidate in declared_candidates]
     votes = Counter(
         name for names in names_by_candidate for name in set(map(normalize_name, names))
@@ -75,7 +75,7 @@ def find_authors(
     organization_candidates: list[Candidate] = []
     for names, candidate in zip(names_by_candidate, declared_candidates, strict=True):
         if names and (
-            all(normalize_name(name) in organizations for name in names)
+            all(normalize_name(name) in organization_names for name in names)
             or _are_organizations(candidate.value)
         ):
             organization_candidates.append(candidate)
@@ -87,7 +87,7 @@ def find_authors(
     authors = sources.ledger.pick(
         "page.authors",
         person_names,
-        _longest_list_first([candidate for _, candidate in person_candidates]),
+        _move_longest_list_first([candidate for _, candidate in person_candidates]),
         fallback=chain(
             _longest_visible_list_first(visible),
             organization_candidates,
@@ -95,7 +95,7 @@ def find_authors(
         ),
         expected="a name",
     )
-    return _without_organizations(authors or (), organizations)
+    return _remove_organizations(authors or (), organization_names)
 
 
 def _are_organizations(value: Any) -> bool:
@@ -110,26 +110,29 @@ _ORGANIZATION_TYPES = frozenset({"organization", "newsmediaorganization", "corpo
 _PERSON_TYPES = frozenset({"person"})
 
 
-def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move the longest list that has all names of the first candidate, and more, to the front."""
+def _move_longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
+    """If other lists contain all names of the first candidate, move the longest to the front."""
     if len(candidates) < 2:
         return candidates
-    names = [
+    name_sets = [
         {normalize_name(name) for name in person_names(candidate.value) or ()}
         for candidate in candidates
     ]
-    longer = [n for n, others in enumerate(names) if names[0] and names[0] < others]
-    chosen = max(longer, key=lambda n: len(names[n]), default=0)
-    return [candidates[chosen], *candidates[:chosen], *candidates[chosen + 1 :]]
+    first_names = name_sets[0]
+    longer_indexes = [
+        index for index, names in enumerate(name_sets) if first_names and first_names < names
+    ]
+    chosen_index = max(longer_indexes, key=lambda index: len(name_sets[index]), default=0)
+    return [candidates[chosen_index], *candidates[:chosen_index], *candidates[chosen_index + 1 :]]
 
 
 def _longest_visible_list_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Search the text only when the first candidate is requested."""
-    yield from _longest_list_first(list(visible))
+    """Like `_move_longest_list_first`, but search the text only when a candidate is requested."""
+    yield from _move_longest_list_first(list(visible))
 
 
-def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    people = tuple(name for name in names if normalize_name(name) not in organizations)
+def _remove_organizations(names: tuple[str, ...], organization_names: set[str]) -> tuple[str, ...]:
+    people = tuple(name for name in names if normalize_name(name) not in organization_names)
     return people or names
 
 
@@ -145,13 +148,15 @@ def _declared_authors(
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
-    yield from sources.lists(sources.graph.find_nodes(_CLAIM_REVIEWS), "author")
-    unattached = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
-    if unattached:
+    yield from sources.lists(sources.graph.find_nodes(_CLAIM_REVIEW_TYPES), "author")
+    unattached_authors = [
+        node for node in sources.graph.roots if node.role in {"author", "creator"}
+    ]
+    if unattached_authors:
         yield Candidate(
-            unattached[:_MAX_UNATTACHED_AUTHORS],
-            unattached[0].syntax,
-            f"{unattached[0].position} and others",
+            unattached_authors[:_MAX_UNATTACHED_AUTHORS],
+            unattached_authors[0].syntax,
+            f"{unattached_authors[0].position} and others",
         )
     for name, content in sources.metas.order:
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
@@ -162,12 +167,12 @@ def _names_in_profile_urls(sources: Sources) -> Iterator[Candidate]:
     """Yield the name in the URL of an author's page on this site: `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for candidate in sources.meta("article:author"):
-        match = _PROFILE.search(candidate.value)
+        match = _PROFILE_URL.search(candidate.value)
         if match and registered_domain(candidate.value) == site:
             yield candidate._replace(value=match[1].replace("-", " ").title())
 
 
-_PROFILE = re.compile(
+_PROFILE_URL = re.compile(
     r"/(?:authors?|autor(?:e[ns]?|i|zy|a)?|auteurs?|redaktion|redakteure?|forfatter|skribent|yazar|"
     r"editors?|writers?|reporters?|contributors?|staff|journalists?|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
 )
@@ -176,7 +181,7 @@ _MAX_UNATTACHED_AUTHORS = 20
 _AUTHOR_LABELS = frozenset({"written by", "author", "by"})
 
 
-def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
+def _organization_names(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
     names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *host_names(sources)}
     for node in nodes:
         names.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
@@ -191,7 +196,9 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
     )
     return (
         tuple(
-            dict.fromkeys(n for n in split_names if len(n) <= MAX_NAME_CHARS and _LETTER.search(n))
+            dict.fromkeys(
+                name for name in split_names if len(name) <= MAX_NAME_CHARS and _LETTER.search(name)
+            )
         )
         or None
     )
@@ -200,22 +207,26 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
 _TEXT_AROUND_NAME = re.compile(
     r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z"
 )
-"""Initials after a name, picture credits, reporters' titles, and link texts."""
+"""Initials after a name, picture credits, job titles, and links to social networks."""
 _LETTER = re.compile(r"[^\W\d_]")
-_AND = r"(?:and|und|et|y|og|och|en|e|&)\s"
-_BETWEEN_NAMES = re.compile(rf"\s?[,;/]\s(?:{_AND})?|\s{_AND}", re.IGNORECASE)
-_PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
+_AND_WORD = r"(?:and|und|et|y|og|och|en|e|&)\s"
+_NAME_SEPARATOR = re.compile(rf"\s?[,;/]\s(?:{_AND_WORD})?|\s{_AND_WORD}", re.IGNORECASE)
+_FULL_NAME = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
 _NON_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
 
 
 def _split_names(text: str) -> list[str]:
-    parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
-    full_names = sum(
-        _PERSON.fullmatch(part) is not None and not _NON_NAME_WORDS & set(part.lower().split())
+    parts = [part.strip() for part in _NAME_SEPARATOR.split(text) if part.strip()]
+    full_name_count = sum(
+        _FULL_NAME.fullmatch(part) is not None and not _NON_NAME_WORDS & set(part.lower().split())
         for part in parts
     )
-    single_words = sum(" " not in part for part in parts)
-    return parts if full_names > 1 and full_names + single_words == len(parts) else [text]
+    single_word_count = sum(" " not in part for part in parts)
+    return (
+        parts
+        if full_name_count > 1 and full_name_count + single_word_count == len(parts)
+        else [text]
+    )
 
 
 def published_at(
@@ -233,22 +244,22 @@ def published_at(
         date_published_meta = _date_published_meta(sources)
         yield from sources.meta(*_PUBLISHED_METAS, *date_published_meta, *_OTHER_PUBLISHED_METAS)
         yield from sources.scalars(pages, "datepublished")
-        yield from sources.scalars(sources.graph.find_nodes(_CLAIM_REVIEWS), "datepublished")
+        yield from sources.scalars(sources.graph.find_nodes(_CLAIM_REVIEW_TYPES), "datepublished")
 
     url_date = date_in_url(sources.document.url)
     language = sources.document.language
     candidates_by_votes = _sort_by_votes(list(candidates()), url_date, language)
-    from_url = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
+    url_candidates = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
     return dates.pick(
         sources.ledger,
         "page.published_at",
         candidates_by_votes,
-        fallback=chain(visible, from_url),
+        fallback=chain(visible, url_candidates),
         language=language,
     )
 
 
-_CLAIM_REVIEWS = frozenset({"claimreview"})
+_CLAIM_REVIEW_TYPES = frozenset({"claimreview"})
 """Item types of fact-checking pages without an article."""
 
 
@@ -262,10 +273,10 @@ def _sort_by_votes(
     votes = Counter(day for day in days if day is not None)
     if url_date is not None and url_date in votes:
         votes[url_date] += 1
-    ranked = sorted(
+    ranked_candidates = sorted(
         zip(days, candidates, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
     )
-    return [candidate for _, candidate in ranked]
+    return [candidate for _, candidate in ranked_candidates]
 
 
 def _parse_day(value: Any, language: str | None) -> date | None:

@@ -1,7 +1,7 @@
 """
 Find a page's site name in its markup, its meta elements, its title or its logo.
 
-The declared name is preferred. The host name decides between different forms.
+The declared name is preferred. If there is none, a text that matches the host name is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TITLE_SEPARATORS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
 """Separators in a title. In scripts without spaces, no spaces surround them."""
-_NOT_LETTERS = re.compile(r"[\W_]+")
+_NON_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
 def host_names(sources: Sources) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def host_names(sources: Sources) -> tuple[str, ...]:
 
 @lru_cache(4)
 def _names_in_host(url: str) -> tuple[str, ...]:
-    """Cached, because a page's own URL is needed five times."""
+    """Cached, because reading a page needs these names five times."""
     try:
         domain = registered_domain(url)
     except InvalidUrl:
@@ -51,7 +51,7 @@ def normalize_name(text: str) -> str:
 
 
 def _normalize_name(text: str) -> str:
-    return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
+    return _NON_ALPHANUMERIC.sub("", text.lower().replace("&", "and"))
 
 
 _MAX_CACHED_CHARS = 300
@@ -63,22 +63,26 @@ def find_site_name(sources: Sources, nodes: list[Node]) -> str | None:
     """Return the site's name, preferably the one that the site declares."""
 
     def candidates() -> Iterator[Candidate]:
-        sites = [n for n in sources.graph.find_nodes(_SITE_TYPES) if n.role in {"", "ispartof"}]
-        yield from sources.scalars(sites, "name", "alternatename")
+        site_nodes = [
+            node for node in sources.graph.find_nodes(_SITE_TYPES) if node.role in {"", "ispartof"}
+        ]
+        yield from sources.scalars(site_nodes, "name", "alternatename")
         yield from sources.meta("og:site_name")
         yield from sources.meta("application-name", "apple-mobile-web-app-title")
-        yield from sources.scalars([n for n in nodes if not n.is_a(_WORK_TYPES)], "publisher")
+        yield from sources.scalars(
+            [node for node in nodes if not node.is_a(_WORK_TYPES)], "publisher"
+        )
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
-        yield from _title_part_like_host(sources)
+        yield from _title_parts_like_host(sources)
 
     # A site that uses its host name in one place often has a real name in another.
-    ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
+    ranked_candidates = sorted(candidates(), key=lambda candidate: _is_host_name(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
         scalars.name,
-        ranked,
-        fallback=_text_like_host(sources),
+        ranked_candidates,
+        fallback=_link_text_like_host(sources),
         expected="a name",
     )
     if name and len(name) > _MAX_SITE_NAME_CHARS:
@@ -102,27 +106,27 @@ def _prefer_form_with_spaces(sources: Sources, name: str | None) -> str | None:
 
 
 _MAX_SITE_NAME_CHARS = 80
-_ADDRESS = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
+_HOST_NAME = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
 
 
-def _is_address(value: object) -> bool:
+def _is_host_name(value: object) -> bool:
     """Return True for a host name in lower case. With capitals, it counts as a name."""
-    return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
+    return isinstance(value, str) and value.islower() and _HOST_NAME.fullmatch(value) is not None
 
 
-def _title_part_like_host(sources: Sources) -> Iterator[Candidate]:
-    """Yield the part of a title that matches the host name: `Bong Eats` for bongeats.com."""
+def _title_parts_like_host(sources: Sources) -> Iterator[Candidate]:
+    """Yield parts of titles that match the host name: `Bong Eats` for bongeats.com."""
     normalized_names = {normalize_name(name) for name in host_names(sources)}
-    for where, text in (
+    for position, text in (
         ("title", sources.document.title),
         ("og:title", sources.metas.first("og:title")),
     ):
         for part in TITLE_SEPARATORS.split(text or ""):
             if normalize_name(part) in normalized_names:
-                yield Candidate(part.strip(), "html", where)
+                yield Candidate(part.strip(), "html", position)
 
 
-def _text_like_host(sources: Sources) -> Iterator[Candidate]:
+def _link_text_like_host(sources: Sources) -> Iterator[Candidate]:
     """
     Yield the most frequent text of a logo or link that matches the host name.
 
@@ -132,11 +136,11 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
     letters = next(iter(host_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    lowercase = _start_and_end(sources.words.lowered)
+    lowered = _start_and_end(sources.words.lowered)
     spans = [
         (start, end)
-        for start, end in islice(_find_spellings(lowercase, letters), _MAX_OCCURRENCES)
-        if _is_whole_text(lowercase, start, end)
+        for start, end in islice(_find_spellings(lowered, letters), _MAX_OCCURRENCES)
+        if _is_whole_text(lowered, start, end)
     ]
     if spans:
         body = _start_and_end(sources.words.body)
@@ -148,26 +152,29 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
 
 def _find_spellings(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur, with up to three spaces and marks between two of them.
+    Yield the start and end of each occurrence of `letters` in `body`.
 
-    The search starts at the rarest letter; at a frequent one, it takes three times as long.
+    Up to three spaces or marks may be between two letters. The search starts with the rarest
+    letter, which is three times as fast as starting with a frequent one.
     """
-    up_to_rarest, from_rarest = _spelling_patterns(letters)
-    max_bytes = len(up_to_rarest.pattern)
-    for match in from_rarest.finditer(body):
+    prefix_pattern, suffix_pattern = _spelling_patterns(letters)
+    max_bytes = len(prefix_pattern.pattern)
+    for match in suffix_pattern.finditer(body):
         start = match.start()
-        start_match = up_to_rarest.search(body, max(0, start - max_bytes), start)
+        start_match = prefix_pattern.search(body, max(0, start - max_bytes), start)
         if start_match is not None:
             yield start_match.start(), match.end()
 
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return a pattern for the letters before the rarest, and one for the rest."""
-    rarest = max(range(len(letters)), key=lambda index: _LETTERS_BY_FREQUENCY.find(letters[index]))
+    """Return a pattern for the letters before the rarest one, and one for the rest."""
+    rarest_index = max(
+        range(len(letters)), key=lambda index: _LETTERS_BY_FREQUENCY.find(letters[index])
+    )
     characters = [re.escape(char.encode()) for char in letters]
-    prefix = b"".join(char + _GAP for char in characters[:rarest])
-    return re.compile(prefix + rb"\Z"), re.compile(_GAP.join(characters[rarest:]))
+    prefix = b"".join(char + _GAP for char in characters[:rarest_index])
+    return re.compile(prefix + rb"\Z"), re.compile(_GAP.join(characters[rarest_index:]))
 
 
 _GAP = rb"[ '.&-]{0,3}"
@@ -175,9 +182,14 @@ _LETTERS_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _is_whole_text(body: bytes, start: int, end: int) -> bool:
-    before = body[max(0, start - _MAX_SPACES) : start].rstrip()[-1:]
-    after = body[end : end + _MAX_SPACES].lstrip()[:1]
-    return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
+    char_before = body[max(0, start - _MAX_SPACE_BYTES) : start].rstrip()[-1:]
+    char_after = body[end : end + _MAX_SPACE_BYTES].lstrip()[:1]
+    return (
+        char_before != b""
+        and char_after != b""
+        and char_before in b">\"'"
+        and char_after in b"<\"'"
+    )
 
 
 def _start_and_end(body: bytes) -> bytes:
@@ -187,7 +199,7 @@ def _start_and_end(body: bytes) -> bytes:
 
 
 _MAX_OCCURRENCES = 500
-_MAX_SPACES = 40
+_MAX_SPACE_BYTES = 40
 _MAX_SEARCHED_BYTES = 32_768
 """Bytes searched at the start and the end of a page, where logos and imprints are."""
 _MIN_HOST_CHARS = 5

@@ -2,8 +2,8 @@
 Choose a page's title, without the name of its site (`site_names`).
 
 Any source of the title can be wrong: markup may describe a related page, an h1 may be the site's
-name, a `headline` a short description. The best candidate is the one that others confirm. A name in
-the markup counts only if the page repeats it elsewhere.
+name, and a `headline` may be a short description. The best candidate is the one that others
+confirm. A name in the markup counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from richpins.values import scalars
 from richpins.values.placeholders import is_placeholder, is_untitled
 
 _NO_SEPARATOR = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
-_SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
-_SECTION_AND_SITE = re.compile(
+_TRAILING_SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
+_TRAILING_SECTION_AND_SITE = re.compile(
     r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"
 )
 
@@ -39,10 +39,10 @@ def remove_site_name(title: str, site_names: set[str]) -> str:
         sites = {normalize_name(name) for name in site_names}
         first, last = separators[0], separators[-1]
         if normalize_name(title[last.end() :]) in sites and last.start() > 0:
-            return _SECTION.sub("", title[: last.start()].strip())
+            return _TRAILING_SECTION.sub("", title[: last.start()].strip())
         if normalize_name(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
-    return _SECTION_AND_SITE.sub("", title) if "_" in title else title
+    return _TRAILING_SECTION_AND_SITE.sub("", title) if "_" in title else title
 
 
 _MARKUP_SYNTAXES = frozenset({"json-ld", "microdata", "rdfa", "microformats"})
@@ -51,13 +51,13 @@ _TITLE_METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _MIN_SIMILARITY = 0.5
-"""Strings match if they share this fraction of the three-letter groups in the shorter one."""
+"""Strings match if they share this fraction of the shorter string's three-letter groups."""
 _MAX_COMPARED_CHARS = 300
-_MAX_NAMES = 4
-_MAX_WITNESSES = 12
+_MAX_NAMES_PER_PROPERTY = 4
+_MAX_OTHER_TITLES = 12
 _MIN_PART_CHARS = 4
-_MIN_URL_GRAMS = 10
-_SEPARATORS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
+_MIN_URL_TRIGRAMS = 10
+_PART_SEPARATOR = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
 
 
 def find_title(
@@ -65,11 +65,16 @@ def find_title(
 ) -> str | None:
     """Return the title of a page about `nodes`. The values of `properties` take precedence."""
     sites = {*filter(None, [site_name]), *host_names(sources)}
-    visible = list(filter(_may_be_title, _visible_titles(sources, sites)))
-    from_markup = list(filter(_may_be_title, _markup_titles(nodes, properties)))
-    confirmed, doubtful = _split_by_trust(sources, from_markup, visible, sites)
+    visible_titles = list(filter(_may_be_title, _visible_titles(sources, sites)))
+    markup_titles = list(filter(_may_be_title, _markup_titles(nodes, properties)))
+    confirmed_titles, doubtful_titles = _split_by_trust(
+        sources, markup_titles, visible_titles, sites
+    )
     title = sources.ledger.pick(
-        "page.title", scalars.text, [*confirmed, *visible, *doubtful], expected="a title"
+        "page.title",
+        scalars.text,
+        [*confirmed_titles, *visible_titles, *doubtful_titles],
+        expected="a title",
     )
     provenance = sources.ledger.provenance.get("page.title")
     if not title or not provenance:
@@ -77,13 +82,17 @@ def find_title(
     title = remove_site_name(title, sites)
     if provenance.syntax in _MARKUP_SYNTAXES:
         return title
-    if len(title) > _MAX_COMPARED_CHARS or not _SEPARATORS.search(title):
+    if len(title) > _MAX_COMPARED_CHARS or not _PART_SEPARATOR.search(title):
         return title
     # The last h1 of several candidates may resemble neither the title nor the meta elements.
-    reliable = visible[:-1] if len(visible) > 1 and visible[-1].position == "h1" else visible
+    reliable_titles = (
+        visible_titles[:-1]
+        if len(visible_titles) > 1 and visible_titles[-1].position == "h1"
+        else visible_titles
+    )
     others = [
         scalars.text(candidate.value) or ""
-        for candidate in (*confirmed, *reliable[:_MAX_WITNESSES])
+        for candidate in (*confirmed_titles, *reliable_titles[:_MAX_OTHER_TITLES])
     ]
     return _remove_section(title, others, {normalize_name(name) for name in sites})
 
@@ -97,66 +106,75 @@ def _may_be_title(candidate: Candidate) -> bool:
 
 
 def _split_by_trust(
-    sources: Sources, from_markup: list[Candidate], visible: list[Candidate], sites: set[str]
+    sources: Sources,
+    markup_titles: list[Candidate],
+    visible_titles: list[Candidate],
+    sites: set[str],
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Return the markup's names that may be the title, and those that the page contradicts."""
-    if not from_markup:
+    if not markup_titles:
         return [], []
-    witnesses = [
+    other_titles = [
         remove_site_name(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
-        for candidate in visible[:_MAX_WITNESSES]
+        for candidate in visible_titles[:_MAX_OTHER_TITLES]
     ]
-    ranked = _rank_by_agreement(from_markup, witnesses, sources.document.url)
-    if all(agreed for agreed, _ in ranked) or not _do_witnesses_agree(visible, witnesses):
+    ranked = _rank_by_agreement(markup_titles, other_titles, sources.document.url)
+    if all(agreement for agreement, _ in ranked) or not _do_titles_agree(
+        visible_titles, other_titles
+    ):
         return [candidate for _, candidate in ranked], []
     return (
-        [candidate for agreed, candidate in ranked if agreed],
-        [candidate for agreed, candidate in ranked if not agreed],
+        [candidate for agreement, candidate in ranked if agreement],
+        [candidate for agreement, candidate in ranked if not agreement],
     )
 
 
 def _markup_titles(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
     for node in nodes:
         for name in properties:
-            for value in node.all(name)[:_MAX_NAMES]:
+            for value in node.all(name)[:_MAX_NAMES_PER_PROPERTY]:
                 yield Candidate(value, node.syntax, f"{node.position}.{name}")
 
 
 def _rank_by_agreement(
-    from_markup: list[Candidate], witnesses: list[str], url: str
+    markup_titles: list[Candidate], other_titles: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Return the markup's names with their agreement; those without any come last."""
+    """Return the markup's names with their agreement (0 to 2); those with 0 come last."""
     ranked = []
-    for candidate in from_markup:
+    for candidate in markup_titles:
         text = scalars.text(candidate.value) or ""
-        ranked.append((agreement_with(text, witnesses) or int(_is_in_url(text, url)), candidate))
+        ranked.append((agreement_with(text, other_titles) or int(_is_in_url(text, url)), candidate))
     return sorted(ranked, key=lambda entry: not entry[0])
 
 
 def _is_in_url(text: str, url: str) -> bool:
     """Return True if a URL's path contains the title: `/leek-soup-with-barley`."""
-    grams = _grams(normalize_name(text[:_MAX_COMPARED_CHARS]))
-    path = _grams(normalize_name(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
-    return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _MIN_SIMILARITY * len(grams)
+    trigrams = _trigrams(normalize_name(text[:_MAX_COMPARED_CHARS]))
+    path_trigrams = _trigrams(
+        normalize_name(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS])
+    )
+    return len(trigrams) >= _MIN_URL_TRIGRAMS and len(
+        trigrams & path_trigrams
+    ) >= _MIN_SIMILARITY * len(trigrams)
 
 
-def _do_witnesses_agree(visible: list[Candidate], witnesses: list[str]) -> bool:
+def _do_titles_agree(visible_titles: list[Candidate], other_titles: list[str]) -> bool:
     """
     Return True if two of the meta elements, the title and the heading agree.
 
-    Then a title from the markup must agree with them, too.
+    In that case, a title from the markup must agree with them, too.
     """
-    by_source: dict[str, list[str]] = {}
-    for candidate, text in zip(visible, witnesses, strict=False):
-        by_source.setdefault(
+    titles_by_source: dict[str, list[str]] = {}
+    for candidate, text in zip(visible_titles, other_titles, strict=False):
+        titles_by_source.setdefault(
             candidate.position if candidate.syntax == "html" else "meta", []
         ).append(text)
     return any(
         agreement_with(text, others) > 1
-        for kind, texts in by_source.items()
+        for source, texts in titles_by_source.items()
         for text in texts
-        for other, others in by_source.items()
-        if other != kind
+        for other_source, others in titles_by_source.items()
+        if other_source != source
     )
 
 
@@ -164,12 +182,12 @@ def _visible_titles(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
     Yield the page's names outside its markup, best first.
 
-    A heading that resembles the title or a meta element comes first. Those two are often shortened
-    or reworded for search results and sharing.
+    A heading that resembles the title or a meta element comes first, because titles and meta
+    elements are often shortened or reworded for search results and sharing.
     """
-    title, heading = sources.document.title, _heading(sources, sites)
+    title, heading = sources.document.title, _find_heading(sources, sites)
     metas = list(sources.meta(*_TITLE_METAS))
-    others = [*filter(None, [title]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
+    others = [*filter(None, [title]), *(str(meta.value) for meta in metas[:_MAX_OTHER_TITLES])]
     is_confirmed = heading is not None and (
         heading.position != "h1"
         or _is_confirmed(heading.value, title, others, sources.document.url)
@@ -187,7 +205,7 @@ def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) 
     """
     Return True if the title or a meta element resembles a heading.
 
-    A short heading in the middle of the title is only a section's name.
+    A short heading that is a middle part of the title is only a section's name.
     """
     parts = [normalize_name(part) for part in TITLE_SEPARATORS.split(title or "")]
     if normalize_name(heading) in parts[1:-1] and len(normalize_name(heading)) <= len(parts[0]):
@@ -198,8 +216,8 @@ def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) 
     return agreement_with(heading, others) > 0
 
 
-def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats. It is the site's name only if there is no title."""
+def _find_heading(sources: Sources, sites: set[str]) -> Candidate | None:
+    """Return the h1 that the title repeats. The site's name counts only if there is no title."""
     title = sources.document.title
     headings = sources.document.headings
     if title and len(headings) > 1:
@@ -227,12 +245,12 @@ def _heading_below_banner(sources: Sources, sites: set[str]) -> Candidate | None
     document = sources.document
     names = {*sites, *document.banners}
     texts = [document.title, *(str(meta.value) for meta in sources.meta(*_TITLE_METAS))]
-    witnesses = [
+    other_titles = [
         normalized
-        for text in filter(None, texts[:_MAX_WITNESSES])
+        for text in filter(None, texts[:_MAX_OTHER_TITLES])
         if (normalized := normalize_name(remove_site_name(text, names)[:_MAX_COMPARED_CHARS]))
     ]
-    if {normalize_name(name) for name in names} >= set(witnesses):
+    if {normalize_name(name) for name in names} >= set(other_titles):
         return _only_article_title(document.tree)
     for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
         text = heading_text(node)
@@ -240,7 +258,7 @@ def _heading_below_banner(sources: Sources, sites: set[str]) -> Candidate | None
         if (
             normalized
             and normalized not in map(normalize_name, names)
-            and _resembles_any(normalized, witnesses)
+            and _resembles_any(normalized, other_titles)
         ):
             return Candidate(text, "html", node.tag or "h2")
     return None
@@ -257,11 +275,11 @@ _LOWER_HEADINGS = "h2,h3"
 _MAX_HEADINGS = 100
 
 
-def _resembles_any(name: str, witnesses: list[str]) -> bool:
-    grams = _grams(name)
+def _resembles_any(name: str, other_titles: list[str]) -> bool:
+    trigrams = _trigrams(name)
     return any(
-        len(grams & other) >= _MIN_SIMILARITY * max(len(grams), len(other))
-        for other in map(_grams, witnesses)
+        len(trigrams & other) >= _MIN_SIMILARITY * max(len(trigrams), len(other))
+        for other in map(_trigrams, other_titles)
     )
 
 
@@ -290,15 +308,17 @@ def agreement_with(text: str, others: list[str]) -> int:
         name == other or (len(name) >= _MIN_PART_CHARS and name in other) for other in other_names
     ):
         return 2
-    grams = _grams(name)
-    return int(any(other and _are_similar(grams, _grams(other)) for other in other_names))
+    trigrams = _trigrams(name)
+    return int(any(other and _are_similar(trigrams, _trigrams(other)) for other in other_names))
 
 
-def _are_similar(grams: set[str], others: set[str]) -> bool:
-    return len(grams & others) >= _MIN_SIMILARITY * min(len(grams), len(others))
+def _are_similar(trigrams: set[str], other_trigrams: set[str]) -> bool:
+    return len(trigrams & other_trigrams) >= _MIN_SIMILARITY * min(
+        len(trigrams), len(other_trigrams)
+    )
 
 
-def _grams(name: str) -> set[str]:
+def _trigrams(name: str) -> set[str]:
     return {name[start : start + 3] for start in range(max(1, len(name) - 2))}
 
 
@@ -309,10 +329,10 @@ def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
         for normalized in map(normalize_name, others)
         if len(normalized) >= _MIN_PART_CHARS
     } - sites
-    for separator in _SEPARATORS.finditer(title):
+    for separator in _PART_SEPARATOR.finditer(title):
         parts = (title[: separator.start()], title[separator.end() :])
         if not all(map(normalize_name, parts)):
-            continue  # the separator is at an end of the title: `__init__ - the first file`
+            continue  # the separator starts or ends the title: `__init__ - the first file`
         for part in parts:
             if normalize_name(part) in complete_titles:
                 return part.strip()

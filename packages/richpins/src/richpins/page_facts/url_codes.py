@@ -17,12 +17,14 @@ from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
 _ASIN = re.compile(r"/(?:dp|gp/(?:product|aw/d)|d|product)/(B0[0-9A-Z]{8}|\d{9}[\dX])(?:[/?#]|\Z)")
-_QUERY_NAMES = frozenset(
+_PRODUCT_PARAMETERS = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
-_NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""The first or last part of a path segment. It does not match `p4781720`, often a page number."""
-_CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
+_NUMBER_PART = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
+"""A number at the start or end of a path segment, but not `p4781720`, often a page number."""
+_MIXED_CODE = re.compile(
+    r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE
+)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
 _MAX_CODES = 4
 
@@ -47,15 +49,15 @@ def product_codes(sources: Sources) -> Iterator[Candidate]:
 
 
 def _codes_in_url(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    for name, value in parse_qsl(parts.query[:1000]):
-        if name.lower() in _QUERY_NAMES and re.fullmatch(r"[\w-]{3,20}", value):
+    url_parts = urlsplit(url)
+    for name, value in parse_qsl(url_parts.query[:1000]):
+        if name.lower() in _PRODUCT_PARAMETERS and re.fullmatch(r"[\w-]{3,20}", value):
             yield value
-    segment = _EXTENSION.sub("", unquote(parts.path.rstrip("/").rpartition("/")[2]))
-    number = _NUMBER.search(segment)
+    segment = _EXTENSION.sub("", unquote(url_parts.path.rstrip("/").rpartition("/")[2]))
+    number = _NUMBER_PART.search(segment)
     if number:
         yield number[1] or number[2]
-    elif _CODE.fullmatch(segment):
+    elif _MIXED_CODE.fullmatch(segment):
         yield segment
 
 

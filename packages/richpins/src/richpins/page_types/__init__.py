@@ -2,9 +2,9 @@
 Page types with their own metadata, one module each.
 
 A module defines the type's record, how to read it from a page, and `PAGE_TYPE` (see `_page_type`).
-Its name is that of the type and the prefix of its fields (`recipe.yields`). No other module lists
-the types. For a new type, increment `rich_pins.EXTRACTOR_VERSION`, so that programs that store
-fields read their pages again. `NAMES` imports no parser.
+The module's name is the type's name and the prefix of its fields (`recipe.yields`). No other module
+lists the types. For a new type, increment `rich_pins.EXTRACTOR_VERSION`, so that programs that
+store fields read their pages again. Reading `NAMES` imports no parser.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def page_types() -> tuple[PageType, ...]:
     Return all page types, highest weight first. The first call imports their modules.
 
     Raises:
-        TypeError: a module has no `PAGE_TYPE`, or its name differs from the module's.
+        TypeError: a module has no `PAGE_TYPE`, or one with another name than the module.
     """
     types = [_load(name) for name in NAMES]
     return tuple(sorted(types, key=lambda page_type: -page_type.weight))

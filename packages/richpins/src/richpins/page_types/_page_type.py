@@ -32,13 +32,13 @@ class PageType:
     record: type
     """The frozen dataclass that `read` returns. Its fields become the page's fields."""
     schema_types: frozenset[str]
-    """The schema.org types of its items, in lower case."""
+    """The schema.org types of such items, in lower case."""
     weight: int
     """How likely an item of this type is the subject of its page."""
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties that may name such an item, best first."""
+    """The properties that may contain the name of such an item, best first."""
     og_types: tuple[str, ...] = ()
     """Values of `og:type` for such pages."""
     og_weight: int = 30
@@ -49,17 +49,17 @@ class PageType:
     The second argument is the value of `og:type`.
     """
     adjustment: Callable[[Sources, Node, str], int] = _no_adjustment
-    """The weight that an item adds. The last argument is the value of `og:type`."""
+    """Returns the weight that an item adds. The last argument is the value of `og:type`."""
     is_complete: Callable[[Node], bool] = _is_never_complete
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
-    """True if items without a page type come first, as a trip comes before its places."""
+    """True if items without a page type take precedence, as a trip does over its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
     Returns the nodes and the record if the visible text shows such a subject, else None. The second
     argument is the type chosen so far, if any.
     """
     credits_authors: bool = True
-    """False if the names in the visible text are reviewers'."""
+    """False if names in the visible text are those of reviewers, not authors."""
     shared_image_first: bool = False
     """True if the image for sharing shows the subject better than images in the markup."""

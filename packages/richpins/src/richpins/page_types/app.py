@@ -28,9 +28,9 @@ class App:
     """0 if the app is free. None if the price or its currency is missing (0 needs no currency)."""
     currency: str | None = None
     ios_url: str | None = None
-    """The URL of its page in the App Store."""
+    """The URL of the app's page in the App Store."""
     android_url: str | None = None
-    """The URL of its page on Google Play."""
+    """The URL of the app's page on Google Play."""
     rating: Rating | None = None
 
 
@@ -42,8 +42,8 @@ TYPES = frozenset(
 )  # fmt: skip
 
 _APPLE_ID = re.compile(r"(?:id|app-id=)?(\d{6,12})(?:\D|$)")
-_PACKAGE = re.compile(r"\b[A-Za-z]\w*+(?:\.\w++)+")
-_STORES = (
+_ANDROID_PACKAGE = re.compile(r"\b[A-Za-z]\w*+(?:\.\w++)+")
+_STORE_URLS = (
     ("ios", re.compile(r"https?://(?:apps|itunes)\.apple\.com/\S{0,500}?/?id\d\S{0,2000}+")),
     (
         "android",
@@ -55,7 +55,7 @@ _STORES = (
 def read(sources: Sources, nodes: list[Node]) -> App:
     """Return the app that `nodes`, App Links or an app card describe."""
     pick = sources.ledger.pick
-    price, currency = _price(sources, nodes)
+    price, currency = _find_price(sources, nodes)
     return App(
         operating_systems=pick(
             "app.operating_systems",
@@ -65,7 +65,7 @@ def read(sources: Sources, nodes: list[Node]) -> App:
         or (),
         category=pick(
             "app.category",
-            _category,
+            _parse_category,
             sources.scalars(nodes, "applicationcategory", "applicationsubcategory", "genre"),
         ),
         version=pick(
@@ -85,12 +85,12 @@ def read(sources: Sources, nodes: list[Node]) -> App:
     )  # fmt: skip
 
 
-def _price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
+def _find_price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
     price = prices.read_price(sources, nodes, "app.price")
     if price is not None:
         return price
-    free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))
-    return (Decimal(0), None) if free else (None, None)
+    is_free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))
+    return (Decimal(0), None) if is_free else (None, None)
 
 
 def _free_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
@@ -108,40 +108,40 @@ def _is_free(value: Any) -> bool | None:
     return True if re.fullmatch(r"(?i)free|0+(?:[.,]0+)?|true", text) else None
 
 
-def _category(value: Any) -> str | None:
+def _parse_category(value: Any) -> str | None:
     category = scalars.text(value)
     return category.rpartition("/")[2] if category and "schema.org/" in category else category
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     """Return the app's URLs in app stores, with the keys `ios` and `android`."""
-    links: dict[str, str] = {}
+    urls: dict[str, str] = {}
     for system, candidate in _link_candidates(sources, nodes):
-        if system not in links:
-            links[system] = candidate.value
+        if system not in urls:
+            urls[system] = candidate.value
             sources.ledger.provenance[f"app.{system}_url"] = Provenance(
                 candidate.syntax, candidate.position
             )
-    return links
+    return urls
 
 
 def _link_candidates(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:
     for candidate in sources.scalars(nodes, "installurl", "downloadurl", "url", "sameas"):
-        for system, pattern in _STORES:
+        for system, pattern in _STORE_URLS:
             if isinstance(candidate.value, str) and pattern.match(candidate.value):
                 yield system, candidate
     for candidate in sources.meta(
         "al:ios:app_store_id", "al:iphone:app_store_id", "al:ipad:app_store_id",
         "twitter:app:id:iphone", "twitter:app:id:ipad", "apple-itunes-app",
     ):  # fmt: skip
-        number = _APPLE_ID.search(candidate.value)
-        if number:
-            url = f"https://apps.apple.com/app/id{number[1]}"
+        app_id = _APPLE_ID.search(candidate.value)
+        if app_id:
+            url = f"https://apps.apple.com/app/id{app_id[1]}"
             yield "ios", candidate._replace(value=url)
     for candidate in sources.meta(
         "al:android:package", "twitter:app:id:googleplay", "google-play-app"
     ):
-        package = _PACKAGE.search(candidate.value.removeprefix("app-id="))
+        package = _ANDROID_PACKAGE.search(candidate.value.removeprefix("app-id="))
         if package:
             url = f"https://play.google.com/store/apps/details?id={package[0]}"
             yield "android", candidate._replace(value=url)

@@ -14,7 +14,7 @@ from richpins.values import numbers, scalars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """Its headline, authors and dates are attributes of the pin."""
+    """An article. Its headline, authors and dates are attributes of the pin."""
 
     publisher: str | None = None
     section: str | None = None
@@ -38,7 +38,7 @@ def read(sources: Sources, nodes: list[Node]) -> Article:
     """Return the article that `nodes` and the article tags describe."""
     pick = sources.ledger.pick
 
-    def section() -> Iterator[Candidate]:
+    def section_candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "articlesection")
         yield from sources.meta("article:section", "og:article:section", "parsely-section")
 
@@ -49,7 +49,7 @@ def read(sources: Sources, nodes: list[Node]) -> Article:
             sources.scalars(nodes, "publisher", "sourceorganization"),
             expected="a name",
         ),
-        section=pick("article.section", scalars.text, section()),
+        section=pick("article.section", scalars.text, section_candidates()),
         word_count=pick("article.word_count", numbers.count, sources.scalars(nodes, "wordcount")),
         is_free=pick(
             "article.is_free", scalars.flag, sources.scalars(nodes, "isaccessibleforfree")

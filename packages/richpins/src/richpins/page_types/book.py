@@ -18,7 +18,7 @@ from richpins.values.ratings import Rating, read_rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """Its authors are an attribute of the pin."""
+    """A book. Its authors are an attribute of the pin."""
 
     isbn: str | None = None
     """ISBN-13 (ISBN-10 if the page has only that), digits only, with a valid check digit."""
@@ -51,7 +51,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         yield from sources.meta("book:isbn", "books:isbn", "og:isbn", "citation_isbn")
         yield from sources.scalars(nodes_and_editions, "gtin13", "identifier")
 
-    def published() -> Iterator[Candidate]:
+    def publication_dates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes_and_editions, "datepublished")
         yield from sources.meta("book:release_date", "books:release_date")
 
@@ -64,12 +64,17 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
             expected="a name",
         ),
         published_at=dates.pick(
-            sources.ledger, "book.published_at", published(), language=sources.document.language
+            sources.ledger,
+            "book.published_at",
+            publication_dates(),
+            language=sources.document.language,
         ),
         pages=pick(
             "book.pages", numbers.count, sources.scalars(nodes_and_editions, "numberofpages")
         ),
-        format=pick("book.format", _format, sources.scalars(nodes_and_editions, "bookformat")),
+        format=pick(
+            "book.format", _parse_format, sources.scalars(nodes_and_editions, "bookformat")
+        ),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),
         rating=read_rating(sources, "book.rating", nodes),
     )
@@ -82,15 +87,18 @@ def isbn(value: Any) -> str | None:
     text = re.sub(r"^(?:urn:)?(?:isbn)?[-: ]*(?:1[03][: ])?", "", str(value).strip().lower())
     digits = re.sub(r"[\s\-\u2010-\u2015]", "", text).upper()
     if re.fullmatch(r"\d{13}", digits):
-        total = sum(int(d) * (3 if index % 2 else 1) for index, d in enumerate(digits))
+        total = sum(int(digit) * (3 if index % 2 else 1) for index, digit in enumerate(digits))
         return digits if total % 10 == 0 and digits[:3] in {"978", "979"} else None
     if re.fullmatch(r"\d{9}[\dX]", digits):
-        total = sum((10 - index) * (10 if d == "X" else int(d)) for index, d in enumerate(digits))
+        total = sum(
+            (10 - index) * (10 if digit == "X" else int(digit))
+            for index, digit in enumerate(digits)
+        )
         return digits if total % 11 == 0 else None
     return None
 
 
-def _format(value: Any) -> str | None:
+def _parse_format(value: Any) -> str | None:
     if isinstance(value, Node):
         value = value.id or value.first("name", "url")
     text = scalars.text(value)

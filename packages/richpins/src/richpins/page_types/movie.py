@@ -35,12 +35,12 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
     """Return the movie that `nodes` or Open Graph's video tags describe."""
     pick = sources.ledger.pick
 
-    def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:
+    def pick_people(name: str, tag: str, *properties: str) -> tuple[str, ...]:
         def candidates() -> Iterator[Candidate]:
             yield from sources.lists(nodes, *properties)
-            tags = list(sources.meta(tag))
-            if tags:
-                yield tags[0]._replace(value=[tag.value for tag in tags])
+            metas = list(sources.meta(tag))
+            if metas:
+                yield metas[0]._replace(value=[meta.value for meta in metas])
 
         return pick(f"movie.{name}", scalars.names, candidates(), expected="names") or ()
 
@@ -50,12 +50,12 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
 
     def duration_candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "duration", "timerequired")
-        for tag in sources.meta("video:duration"):
-            yield tag._replace(value=f"{tag.value} s")
+        for meta in sources.meta("video:duration"):
+            yield meta._replace(value=f"{meta.value} s")
 
     return Movie(
-        directors=people("directors", "video:director", "director", "directors"),
-        actors=people("actors", "video:actor", "actor", "actors", "starring"),
+        directors=pick_people("directors", "video:director", "director", "directors"),
+        actors=pick_people("actors", "video:actor", "actor", "actors", "starring"),
         genres=pick("movie.genres", scalars.words, sources.lists(nodes, "genre")) or (),
         duration_minutes=pick(
             "movie.duration_minutes",

@@ -19,7 +19,7 @@ from richpins.values.ratings import Rating, read_rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in parts; in `text` if the page has it as one string."""
+    """A postal address in parts, or in `text` if the page has it as one string."""
 
     street: str | None = None
     locality: str | None = None
@@ -100,7 +100,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
     def url_field(name: str, *properties: str) -> str | None:
         return pick(
             f"place.{name}",
-            lambda raw: _url(sources, raw),
+            lambda raw: _absolute_url(sources, raw),
             sources.scalars(nodes, *properties),
             expected="a URL",
         )
@@ -112,17 +112,20 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         coordinates=pick(
             "place.coordinates",
             coordinates,
-            _position_candidates(sources, nodes),
+            _coordinate_candidates(sources, nodes),
             expected="coordinates",
         ),
         phone=pick(
-            "place.phone", _phone, _phone_candidates(sources, nodes), expected="a phone number"
+            "place.phone",
+            _parse_phone,
+            _phone_candidates(sources, nodes),
+            expected="a phone number",
         ),
-        email=pick("place.email", _email, sources.scalars(nodes, "email")),
+        email=pick("place.email", _parse_email, sources.scalars(nodes, "email")),
         price_range=text_field("price_range", "pricerange"),
         opening_hours=pick(
             "place.opening_hours",
-            _opening_hours,
+            _parse_opening_hours,
             sources.lists(nodes, "openinghours", "openinghoursspecification"),
         )
         or (),
@@ -133,13 +136,13 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
     )
 
 
-def _url(sources: Sources, raw: Any) -> str | None:
+def _absolute_url(sources: Sources, raw: Any) -> str | None:
     if isinstance(raw, Node):
         raw = raw.first("url") or raw.id
     return sources.absolute(raw) if isinstance(raw, str) else None
 
 
-def _email(raw: Any) -> str | None:
+def _parse_email(raw: Any) -> str | None:
     text = scalars.text(raw)
     return text.removeprefix("mailto:") if text else None
 
@@ -148,7 +151,11 @@ def _address_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candida
     yield from sources.scalars(nodes, "address", "location")
     parts = {
         name: sources.metas.first(
-            *(f"{p}:{name.replace('_', sep)}" for p in _PREFIXES for sep in "_-")
+            *(
+                f"{prefix}:{name.replace('_', separator)}"
+                for prefix in _ADDRESS_PREFIXES
+                for separator in "_-"
+            )
         )
         for name in ("street_address", "locality", "region", "postal_code", "country_name")
     }
@@ -156,7 +163,7 @@ def _address_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candida
         yield Candidate(parts, "opengraph", "business:contact_data")
 
 
-_PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:contact_info")
+_ADDRESS_PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:contact_info")
 
 
 def address(value: Any) -> Address | None:
@@ -170,9 +177,9 @@ def address(value: Any) -> Address | None:
             country=value["country_name"],
         )
     if isinstance(value, Node):
-        inner = value.first("address")
-        if isinstance(inner, Node) and not value.first("streetaddress", "addresslocality"):
-            value = inner
+        nested_address = value.first("address")
+        if isinstance(nested_address, Node) and not value.first("streetaddress", "addresslocality"):
+            value = nested_address
         parsed = Address(
             street=_join_texts(value.all("streetaddress")),
             locality=scalars.text(value.first("addresslocality")),
@@ -190,12 +197,12 @@ def _join_texts(texts: list[Any]) -> str | None:
     return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
 
 
-def _position_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _coordinate_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "geo", "location")
     for node in nodes:
         if "latitude" in node.properties:
             yield Candidate(node, node.syntax, f"{node.position}.latitude")
-    for latitude, longitude in _POSITION_TAGS:
+    for latitude, longitude in _COORDINATE_TAGS:
         values = (sources.metas.first(latitude), sources.metas.first(longitude))
         if all(values):
             yield next(sources.meta(latitude))._replace(value=values)
@@ -205,7 +212,7 @@ def _position_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candid
         )
 
 
-_POSITION_TAGS = (
+_COORDINATE_TAGS = (
     ("place:location:latitude", "place:location:longitude"),
     ("og:latitude", "og:longitude"),
     ("business:contact_data:latitude", "business:contact_data:longitude"),
@@ -213,15 +220,15 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms send."""
+    """Return coordinates in the valid range, or None. Ignores 0, 0, which empty forms send."""
     if isinstance(value, Node):
-        inner = value.first("geo")
-        if isinstance(inner, Node):
-            value = inner
+        geo = value.first("geo")
+        if isinstance(geo, Node):
+            value = geo
         value = (value.first("latitude"), value.first("longitude"))
     if not isinstance(value, tuple) or len(value) != 2:
         return None
-    latitude, longitude = (_degrees(part) for part in value)
+    latitude, longitude = (_parse_degrees(part) for part in value)
     if latitude is None or longitude is None or (latitude == 0 and longitude == 0):
         return None
     if abs(latitude) > 90 or abs(longitude) > 180:
@@ -232,7 +239,7 @@ def coordinates(value: Any) -> Coordinates | None:
 _DEGREES = re.compile(r"\s*+([-+]?\d{1,3}(?:[.,]\d++)?)\s*+°?\s*+([NSEW])?\s*+", re.IGNORECASE)
 
 
-def _degrees(value: Any) -> Decimal | None:
+def _parse_degrees(value: Any) -> Decimal | None:
     if isinstance(value, int | float):
         return numbers.decimal(value)
     match = _DEGREES.fullmatch(value) if isinstance(value, str) else None
@@ -251,38 +258,40 @@ def _phone_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
     yield from sources.meta("business:contact_data:phone_number", "og:phone_number")
 
 
-def _phone(value: Any) -> str | None:
+def _parse_phone(value: Any) -> str | None:
     text = scalars.text(value)
     if not text or not 5 <= sum(char.isdigit() for char in text) <= 20 or len(text) > 60:
         return None
     return text.removeprefix("tel:").strip()
 
 
-def _opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
-    result = []
+def _parse_opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
+    entries = []
     for value in raw[:60]:
         if isinstance(value, Node):
             days = [str(day).rpartition("/")[2] for day in value.all("dayofweek")]
             opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
             if days and opens and closes:
                 hours = f"{_time_of_day(opens)}-{_time_of_day(closes)}"
-                result.append(f"{','.join(day[:2] for day in days)} {hours}")
+                entries.append(f"{','.join(day[:2] for day in days)} {hours}")
         elif text := scalars.text(value):
-            result.append(text)
-    return tuple(result) or None
+            entries.append(text)
+    return tuple(entries) or None
 
 
-_TIME = re.compile(r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?", re.IGNORECASE)
+_CLOCK_TIME = re.compile(
+    r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?", re.IGNORECASE
+)
 
 
 def _time_of_day(text: str) -> str:
     """Return the hours and minutes of a time such as `T8:00:00+01:00`, or the text itself."""
-    match = _TIME.search(text[:40])
+    match = _CLOCK_TIME.search(text[:40])
     return f"{match[1]}{match[2] or ''}" if match else text[:20]
 
 
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
-    """Lower the weight of the site's own business on a page declared as an article."""
+    """Lower the weight of a place on an article's page. It is often the site's own business."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return -45 if is_article and not has_address(place, find_page_addresses(sources)) else 0
 

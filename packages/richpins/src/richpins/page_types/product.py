@@ -36,7 +36,7 @@ class Product:
     price: Decimal | None = None
     """The current price, or the lowest if there are several offers."""
     price_high: Decimal | None = None
-    """The highest of several offers' prices or of a declared range; None if there is one price."""
+    """The highest price of several offers or of a declared range; None if there is only one."""
     list_price: Decimal | None = None
     """The price before a reduction, if the page shows it."""
     currency: str | None = None
@@ -65,7 +65,7 @@ TYPES = frozenset(
     }
 )  # fmt: skip
 
-_CONDITION: dict[str, Condition] = {
+_CONDITIONS: dict[str, Condition] = {
     "new": "new", "newcondition": "new", "brandnew": "new", "used": "used",
     "usedcondition": "used", "refurbished": "refurbished", "refurbishedcondition": "refurbished",
     "damaged": "damaged", "damagedcondition": "damaged",
@@ -112,9 +112,11 @@ class _Reader:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product that `nodes` (most trusted first), or else the visible text, describe."""
+    """Return the product described by `nodes` (most trusted first), or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
-    reader = _Reader(sources, nodes, _chosen_offer_first(list(prices.find_offers(nodes)), price))
+    reader = _Reader(
+        sources, nodes, _move_chosen_offer_first(list(prices.find_offers(nodes)), price)
+    )
     product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
@@ -123,16 +125,16 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         availability=_availability(sources, price, reader.offers, nodes),
         rating=read_rating(sources, "product.rating", nodes),
     )
-    return _with_description(reader, _with_identifiers(reader, _with_offer_values(reader, product)))
+    return _add_attributes(reader, _add_identifiers(reader, _add_offer_values(reader, product)))
 
 
-def _with_offer_values(reader: _Reader, product: Product) -> Product:
+def _add_offer_values(reader: _Reader, product: Product) -> Product:
     pick, offer_values, meta = reader.pick, reader.offer_values, reader.sources.meta
     conditions = chain(offer_values("itemcondition"), reader.item_values("itemcondition"))
     return replace(
         product,
         price_valid_until=pick(
-            "price_valid_until", _valid_day, offer_values("pricevaliduntil"), expected="a date"
+            "price_valid_until", _parse_day, offer_values("pricevaliduntil"), expected="a date"
         ),
         condition=pick(
             "condition",
@@ -146,10 +148,10 @@ def _with_offer_values(reader: _Reader, product: Product) -> Product:
     )
 
 
-def _with_identifiers(reader: _Reader, product: Product) -> Product:
+def _add_identifiers(reader: _Reader, product: Product) -> Product:
     pick, item_values, meta = reader.pick, reader.item_values, reader.sources.meta
     name = reader.name or reader.sources.document.heading
-    gtins = (chain(item_values(name), reader.offer_values(name)) for name in _GTINS)
+    gtins = (chain(item_values(key), reader.offer_values(key)) for key in _GTIN_PROPERTIES)
     return replace(
         product,
         brand=pick(
@@ -168,7 +170,7 @@ def _with_identifiers(reader: _Reader, product: Product) -> Product:
     )
 
 
-def _with_description(reader: _Reader, product: Product) -> Product:
+def _add_attributes(reader: _Reader, product: Product) -> Product:
     pick, item_values = reader.pick, reader.item_values
     name = reader.name or reader.sources.document.heading
     return replace(
@@ -210,13 +212,13 @@ def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) 
     return price
 
 
-_GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
+_GTIN_PROPERTIES = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
-def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
+def _move_chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
     """Move the offer with the chosen price to the front. Its seller is then preferred."""
-    chosen = [offer for offer in offers if price is not None and offer is price.offer]
-    return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
+    chosen_offers = [offer for offer in offers if price is not None and offer is price.offer]
+    return [*chosen_offers[:1], *(offer for offer in offers if offer not in chosen_offers)]
 
 
 def _availability(
@@ -225,24 +227,24 @@ def _availability(
     """
     Return the availability of the offer with the chosen price.
 
-    If that offer declares none, the product is in stock if the product itself is, or another offer
-    without a price. Otherwise the first availability found counts. A product stays in stock if only
+    If that offer declares none, the product is in stock if its own markup or an offer without a
+    price says so. Otherwise the first availability found counts. A product stays in stock if only
     one of its sizes is sold out.
     """
-    skipped = {id(offer) for offer in price.other_offers} if price else set()
-    remaining = [offer for offer in offers if id(offer) not in skipped]
-    chosen = [price.offer] if price and price.offer is not None else []
+    skipped_ids = {id(offer) for offer in price.other_offers} if price else set()
+    remaining_offers = [offer for offer in offers if id(offer) not in skipped_ids]
+    chosen_offers = [price.offer] if price and price.offer is not None else []
     candidates = [
-        *sources.scalars([*remaining, *nodes], "availability"),
+        *sources.scalars([*remaining_offers, *nodes], "availability"),
         *sources.meta("product:availability", "og:availability", "availability"),
     ]
-    candidates.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
+    candidates.sort(key=lambda c: (_syntax_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
         "product.availability",
         availability,
         [
-            *sources.scalars(_offers_of_other_sizes(sources, nodes, price), "availability"),
-            *sources.scalars(chosen, "availability"),
+            *sources.scalars(_offer_of_other_size(sources, nodes, price), "availability"),
+            *sources.scalars(chosen_offers, "availability"),
             *candidates,
         ],
         fallback=_search_lazily(sources, product_details.visible_stock),
@@ -250,41 +252,37 @@ def _availability(
     )
 
 
-def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return the offers in stock at this price for items of the same name, such as other sizes."""
-    if (
-        price is None
-        or price.offer is None
-        or offer_availability(price.offer) not in _NOT_AVAILABLE
-    ):
+def _offer_of_other_size(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
+    """Return one offer in stock at this price for an item of the same name, such as a size."""
+    if price is None or price.offer is None or offer_availability(price.offer) not in _UNAVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))
-    sizes = [
+    same_name_items = [
         node
-        for node in islice(sources.graph.find_nodes(TYPES), _MAX_SIZES)
+        for node in islice(sources.graph.find_nodes(TYPES), _MAX_EXAMINED_ITEMS)
         if name and scalars.text(node.first("name")) == name
     ]
-    matching = (
+    matching_offers = (
         offer
-        for offer in prices.find_offers(sizes)
+        for offer in prices.find_offers(same_name_items)
         if offer_availability(offer) == "in_stock"
-        and (other := read_offer_price(offer, None)) is not None
-        and (other.amount, other.currency) == (price.amount, price.currency)
+        and (other_price := read_offer_price(offer, None)) is not None
+        and (other_price.amount, other_price.currency) == (price.amount, price.currency)
     )
-    return list(islice(matching, 1))
+    return list(islice(matching_offers, 1))
 
 
-_MAX_SIZES = 100
-_NOT_AVAILABLE = frozenset({"out_of_stock", "sold_out"})
+_MAX_EXAMINED_ITEMS = 100
+_UNAVAILABLE = frozenset({"out_of_stock", "sold_out"})
 
 
-def _rank(candidate: Candidate) -> int:
+def _syntax_rank(candidate: Candidate) -> int:
     return {"json-ld": 0, "microdata": 1, "rdfa": 2}.get(candidate.syntax, 3)
 
 
 def condition(value: Any) -> Condition | None:
     """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
-    return _CONDITION.get(normalize_term(value))
+    return _CONDITIONS.get(normalize_term(value))
 
 
 def brand(value: Any) -> str | None:
@@ -305,17 +303,17 @@ _BRAND_LINK = re.compile(
 
 def sku(value: Any, name: str | None) -> str | None:
     """
-    Return a product number without its label and the product's name; None if nothing is left.
+    Return a product number without its label or the product's name; None if nothing is left.
 
-    From a URL, it takes the last part, if that contains a digit.
+    For a URL, return the last path segment, if it contains a digit.
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
-        last_part = text.partition("?")[0].rstrip("/").rpartition("/")[2]
-        return last_part if any(map(str.isdigit, last_part)) else None
+        last_segment = text.partition("?")[0].rstrip("/").rpartition("/")[2]
+        return last_segment if any(map(str.isdigit, last_segment)) else None
     if name is not None and " " in text and text.casefold().startswith(name.casefold()):
-        rest = text[len(name) :].strip(" -–—:|#/()[]")
-        return rest if any(map(str.isdigit, rest)) else None
+        remainder = text[len(name) :].strip(" -–—:|#/()[]")
+        return remainder if any(map(str.isdigit, remainder)) else None
     return text or None
 
 
@@ -338,17 +336,19 @@ _GTIN_SEPARATORS = re.compile(r"[\s()\[\]{}\u2010-\u2015-]")
 _GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{0,20}")
 
 
-def _valid_day(value: Any) -> date | None:
+def _parse_day(value: Any) -> date | None:
     """Return the day, or None for a date before online shops existed (`1970-01-01`)."""
     moment = dates.moment(value)
     day = moment.date() if isinstance(moment, datetime) else moment
-    return day if day is not None and day.year >= _MIN_YEAR else None
+    return day if day is not None and day.year >= _MIN_OFFER_YEAR else None
 
 
-_MIN_YEAR = 1995
+_MIN_OFFER_YEAR = 1995
 
 
-def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Product] | None:
+def _find_in_text(
+    sources: Sources, page_type: PageType | None
+) -> tuple[list[Node], Product] | None:
     """Return the product on a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
@@ -365,7 +365,7 @@ _PRICE_TAGS = (
 
 
 def _declaration_weight(sources: Sources, og_type: str) -> int:
-    is_declared = og_type.startswith("product") or any(t in sources.metas for t in _PRICE_TAGS)
+    is_declared = og_type.startswith("product") or any(tag in sources.metas for tag in _PRICE_TAGS)
     return 5 if is_declared else 0
 
 
@@ -374,7 +374,7 @@ def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
     url = product.first("url")
     addresses = find_page_addresses(sources)
     articles = sources.graph.find_nodes(article.TYPES)
-    if not isinstance(url, str) or not any(has_address(text, addresses) for text in articles):
+    if not isinstance(url, str) or not any(has_address(node, addresses) for node in articles):
         return 0
     try:
         is_other_site = registered_domain(url) != registered_domain(sources.document.url)
@@ -392,6 +392,6 @@ PAGE_TYPE = PageType(
     og_types=("product", "og:product"),
     declaration_weight=_declaration_weight,
     adjustment=_adjustment,
-    from_text=_from_text,
+    from_text=_find_in_text,
     credits_authors=False,
 )

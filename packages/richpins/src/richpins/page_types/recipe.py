@@ -64,12 +64,12 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
     """
     Return the recipe that `nodes` (of type Recipe, most trusted first) describe.
 
-    Missing ingredients, steps, amounts and times come from the visible text.
+    Missing ingredients, steps, amounts and times are taken from the visible text.
     """
-    return _add_visible_parts(sources, _from_markup(sources, nodes))
+    return _add_visible_parts(sources, _read_markup(sources, nodes))
 
 
-def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
+def _read_markup(sources: Sources, nodes: list[Node]) -> Recipe:
     pick = sources.ledger.pick
     groups = pick(
         "recipe.instructions",
@@ -81,13 +81,13 @@ def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
     )
     ingredients = pick(
         "recipe.ingredients",
-        _ingredients,
+        _parse_ingredients,
         sources.lists(nodes, "recipeingredient", "ingredients", "recipeingredients", "supply"),
         expected="ingredients",
     )
-    prep = _minutes(sources, "prep_minutes", nodes, "preptime")
-    cook = _minutes(sources, "cook_minutes", nodes, "cooktime")
-    total = _minutes(sources, "total_minutes", nodes, "totaltime")
+    prep = _pick_minutes(sources, "prep_minutes", nodes, "preptime")
+    cook = _pick_minutes(sources, "cook_minutes", nodes, "cooktime")
+    total = _pick_minutes(sources, "total_minutes", nodes, "totaltime")
     if total is None and prep and cook:
         total = prep + cook
     return Recipe(
@@ -105,19 +105,22 @@ def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
         cook_minutes=cook,
         total_minutes=total,
         nutrition=pick(
-            "recipe.nutrition", _nutrition, sources.lists(nodes, "nutrition"), expected="nutrition"
+            "recipe.nutrition",
+            _parse_nutrition,
+            sources.lists(nodes, "nutrition"),
+            expected="nutrition",
         )
         or {},
         rating=read_rating(sources, "recipe.rating", nodes),
-        categories=_words(sources, "categories", nodes, "recipecategory", "category"),
-        cuisines=_words(sources, "cuisines", nodes, "recipecuisine"),
-        keywords=_words(sources, "keywords", nodes, "keywords"),
-        methods=_words(sources, "methods", nodes, "cookingmethod"),
-        diets=_words(sources, "diets", nodes, "suitablefordiet"),
+        categories=_pick_words(sources, "categories", nodes, "recipecategory", "category"),
+        cuisines=_pick_words(sources, "cuisines", nodes, "recipecuisine"),
+        keywords=_pick_words(sources, "keywords", nodes, "keywords"),
+        methods=_pick_words(sources, "methods", nodes, "cookingmethod"),
+        diets=_pick_words(sources, "diets", nodes, "suitablefordiet"),
     )
 
 
-def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
+def _pick_minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
     return sources.ledger.pick(
         f"recipe.{name}",
         _duration_minutes,
@@ -136,21 +139,23 @@ def _duration_minutes(value: Any) -> int | None:
 _ONLY_SECONDS = re.compile(r"PT\d{1,2}S", re.IGNORECASE)
 
 
-def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> tuple[str, ...]:
+def _pick_words(
+    sources: Sources, name: str, nodes: list[Node], *properties: str
+) -> tuple[str, ...]:
     return (
         sources.ledger.pick(f"recipe.{name}", scalars.words, sources.lists(nodes, *properties))
         or ()
     )
 
 
-def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
+def _parse_ingredients(raw: list[Any]) -> tuple[str, ...] | None:
     result: list[str] = []
     for value in raw:
-        result.extend(_ingredient(value, is_only_one=len(raw) == 1))
+        result.extend(_parse_ingredient(value, is_only_value=len(raw) == 1))
     return tuple(without_repeats(result)[:MAX_INGREDIENTS]) or None
 
 
-def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
+def _parse_ingredient(value: Any, *, is_only_value: bool) -> list[str]:
     if isinstance(value, Node):
         amount = value.first("value", "amount", "quantity", "requiredquantity")
         if isinstance(amount, Node):
@@ -166,21 +171,23 @@ def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
         # If there are several values, each has paragraphs for an amount, a name and a note.
-        return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
+        return (
+            lines(value) if is_only_value or _ENTRY_TAG.search(value) else [" ".join(lines(value))]
+        )
     text = scalars.text(value)
     return [text] if text else []
 
 
-_ENTRIES = re.compile(r"<(?:li|br|tr|dd)\b", re.IGNORECASE)
+_ENTRY_TAG = re.compile(r"<(?:li|br|tr|dd)\b", re.IGNORECASE)
 _UNIT_CODES = {
     "G21": "cup", "G24": "tbsp", "G25": "tsp", "GRM": "g", "KGM": "kg", "MGM": "mg", "MLT": "ml",
     "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
     "EA": None, "H87": None,
 }  # fmt: skip
-"""UN/CEFACT Recommendation 20 codes, which schema.org uses. Pieces have no unit."""
+"""UN/CEFACT Recommendation 20 codes, which schema.org uses. None means pieces."""
 
 
-def _nutrition(raw: list[Any]) -> dict[str, str] | None:
+def _parse_nutrition(raw: list[Any]) -> dict[str, str] | None:
     result: dict[str, str] = {}
     for value in raw:
         if isinstance(value, Node):
@@ -194,13 +201,13 @@ def _nutrition(raw: list[Any]) -> dict[str, str] | None:
 
 def _add_visible_parts(sources: Sources, recipe: Recipe) -> Recipe:
     lacks_amounts = _lacks_amounts(recipe.ingredients)
-    lacks_steps = _are_incomplete(recipe.instructions)
-    has_one_ingredient = len(recipe.ingredients) < 2
-    if lacks_amounts or lacks_steps or has_one_ingredient:
+    lacks_steps = _are_steps_incomplete(recipe.instructions)
+    has_few_ingredients = len(recipe.ingredients) < 2
+    if lacks_amounts or lacks_steps or has_few_ingredients:
         visible = _VisibleRecipe(sources)
         recipe = visible.replace_in(
             recipe,
-            ingredients=(has_one_ingredient and len(visible.ingredients) > 2)
+            ingredients=(has_few_ingredients and len(visible.ingredients) > 2)
             or not recipe.ingredients
             or (lacks_amounts and visible.adds_amounts_to(recipe)),
             instructions=lacks_steps and visible.is_longer_than(recipe.instructions),
@@ -222,16 +229,16 @@ class _VisibleRecipe:
     @property
     def is_recipe(self) -> bool:
         """
-        Return True if there are ingredients and a part for steps, one of them certain.
+        Return True if there are ingredients and a section for steps, and one of them is certain.
 
-        The part for steps counts even if it only repeats the ingredients, because other lists have
-        no such part.
+        The section counts even if it only repeats the ingredients, because other kinds of lists
+        have no such section.
         """
         has_both = len(self.ingredients) > 1 and "steps" in self._sections
         return has_both and not all(self._doubts.values())
 
     def _entries(self, kind: SectionKind) -> tuple[str, ...]:
-        groups = _groups(self._sections.get(kind))
+        groups = _section_groups(self._sections.get(kind))
         return tuple(entry for group in groups for entry in group.entries)
 
     def adds_amounts_to(self, recipe: Recipe) -> bool:
@@ -249,10 +256,10 @@ class _VisibleRecipe:
     def replace_in(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
         """Return `recipe` with the requested parts replaced by visible ones, if any."""
         if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
-            groups = _groups(self._record_source("ingredients", "ingredients"))
+            groups = _section_groups(self._record_source("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
         if instructions and self.instructions and self._is_certain("steps", "instructions"):
-            groups = _groups(self._record_source("steps", "instructions"))
+            groups = _section_groups(self._record_source("steps", "instructions"))
             recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
         return recipe
 
@@ -267,17 +274,17 @@ class _VisibleRecipe:
 
     def _record_source(self, kind: SectionKind, field: str) -> Section:
         section = self._sections[kind]
-        lines = self._sources.visible_candidate(section.heading)
-        self._sources.ledger.note(f"recipe.{field}", lines)
+        candidate = self._sources.visible_candidate(section.heading)
+        self._sources.ledger.note(f"recipe.{field}", candidate)
         return section
 
 
 def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
-    with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
-    return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
+    entries_with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
+    return len(ingredients) > 2 and entries_with_digits * 5 <= len(ingredients)
 
 
-def _are_incomplete(steps: tuple[str, ...]) -> bool:
+def _are_steps_incomplete(steps: tuple[str, ...]) -> bool:
     """
     Return True for no steps, only a heading, or a string cut off after a few sentences.
 
@@ -287,20 +294,22 @@ def _are_incomplete(steps: tuple[str, ...]) -> bool:
         return False
     text = steps[0] if len(steps) == 1 else "".join(steps)
     is_truncated = (
-        len(steps) == 1 and _MIN_CUT_CHARS < len(text) < 2 * _MIN_CUT_CHARS and text[-1].isalnum()
+        len(steps) == 1
+        and _MIN_TRUNCATED_CHARS < len(text) < 2 * _MIN_TRUNCATED_CHARS
+        and text[-1].isalnum()
     )
     return len(text) < _MIN_STEPS_CHARS or is_truncated
 
 
 _MIN_LISTED_STEPS = 3
 _MIN_STEPS_CHARS = 40
-_MIN_CUT_CHARS = 100
+_MIN_TRUNCATED_CHARS = 100
 
 
 def _add_captioned_facts(sources: Sources, recipe: Recipe) -> Recipe:
-    lacks_facts = recipe.yields is None or recipe.total_minutes is None
-    text = captions.text_on_one_line(sources.document, whole_body=lacks_facts)
-    servings = captions.servings(text) if lacks_facts else None
+    lacks_servings_or_total = recipe.yields is None or recipe.total_minutes is None
+    text = captions.text_on_one_line(sources.document, whole_body=lacks_servings_or_total)
+    servings = captions.servings(text) if lacks_servings_or_total else None
     servings_end = text.find(servings[1]) + len(servings[1]) if servings else None
     if recipe.yields is None and servings is None:
         servings = captions.servings_by_class(sources.document)
@@ -313,8 +322,12 @@ def _add_captioned_facts(sources: Sources, recipe: Recipe) -> Recipe:
             if getattr(recipe, field) is None:
                 sources.ledger.note(f"recipe.{field}", sources.visible_candidate(words))
                 minutes_by_field[field] = minutes
-        has_both = {"prep_minutes", "cook_minutes"} <= minutes_by_field.keys()
-        if has_both and recipe.total_minutes is None and "total_minutes" not in minutes_by_field:
+        has_both_parts = {"prep_minutes", "cook_minutes"} <= minutes_by_field.keys()
+        if (
+            has_both_parts
+            and recipe.total_minutes is None
+            and "total_minutes" not in minutes_by_field
+        ):
             minutes_by_field["total_minutes"] = sum(minutes_by_field.values())
         recipe = replace(recipe, **minutes_by_field)  # type: ignore[arg-type]
     return recipe
@@ -324,7 +337,7 @@ def _lacks_times(recipe: Recipe) -> bool:
     return recipe.total_minutes is None or recipe.prep_minutes == recipe.cook_minutes is None
 
 
-def _groups(section: Section | None) -> tuple[Group, ...]:
+def _section_groups(section: Section | None) -> tuple[Group, ...]:
     if section is None:
         return ()
     return tuple(
@@ -332,12 +345,12 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
     )
 
 
-def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
+def _find_in_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
     Return the recipe that headings, lists and class names show on a page without recipe markup.
 
-    Ingredients without steps are not a recipe. On pages without a word for ingredients, this takes
-    only one search in the bytes.
+    Ingredients without steps are not a recipe. On pages without a word for ingredients, this costs
+    only one search of the page's bytes.
     """
     if page_type is not None and page_type.name != "article":
         return None
@@ -365,5 +378,5 @@ PAGE_TYPE = PageType(
     og_types=("recipe",),
     adjustment=_adjustment,
     is_complete=_is_complete,
-    from_text=_from_text,
+    from_text=_find_in_text,
 )

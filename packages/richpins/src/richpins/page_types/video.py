@@ -38,7 +38,7 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
     """Return the video that `nodes`, Open Graph or a player card describe."""
     pick = sources.ledger.pick
 
-    def url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:
+    def pick_url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:
         def candidates() -> Iterator[Candidate]:
             yield from sources.scalars(nodes, *properties)
             yield from sources.meta(*tags)
@@ -47,7 +47,7 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             f"video.{name}", lambda raw: _absolute_url(sources, raw), candidates(), expected="a URL"
         )
 
-    def dimension(name: str) -> int | None:
+    def pick_dimension(name: str) -> int | None:
         def candidates() -> Iterator[Candidate]:
             yield from sources.scalars(nodes, name)
             yield from sources.meta(f"og:video:{name}", f"twitter:player:{name}")
@@ -58,7 +58,9 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
         yield from sources.scalars(nodes, "duration")
         yield from sources.meta("video:duration", "og:video:duration")
 
-    duration_s = pick("video.duration_s", _seconds, duration_candidates(), expected="a duration")
+    duration_s = pick(
+        "video.duration_s", _parse_seconds, duration_candidates(), expected="a duration"
+    )
     return Video(
         duration_s=duration_s,
         duration_minutes=round(duration_s / 60) if duration_s else None,
@@ -68,23 +70,26 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             sources.scalars(nodes, "uploaddate", "datepublished"),
             expected="a date",
         ),
-        content_url=url("content_url", ("contenturl",), ("twitter:player:stream",)),
-        embed_url=url(
+        content_url=pick_url("content_url", ("contenturl",), ("twitter:player:stream",)),
+        embed_url=pick_url(
             "embed_url",
             ("embedurl",),
             ("og:video:secure_url", "og:video:url", "og:video", "twitter:player"),
         ),
-        width=dimension("width"),
-        height=dimension("height"),
+        width=pick_dimension("width"),
+        height=pick_dimension("height"),
         views=pick(
             "video.views", numbers.count, _view_candidates(sources, nodes), expected="a count"
         ),
     )
 
 
-def _seconds(value: Any) -> int | None:
+def _parse_seconds(value: Any) -> int | None:
     seconds = durations.seconds(value)
-    return int(seconds) if seconds is not None and seconds < 10_000_000 else None
+    return int(seconds) if seconds is not None and seconds < _MAX_SECONDS else None
+
+
+_MAX_SECONDS = 10_000_000
 
 
 def _absolute_url(sources: Sources, raw: Any) -> str | None:

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborNode
 from richpins.visible_text.list_items import LISTS, is_row
 from richpins.visible_text.vocabulary import count_amounts
 
-_MAX_CHARS = 120
+_MAX_BLOCK_CHARS = 120
 _LIST_ELEMENTS = "ul,ol,table,dl"
 _LINK_ELEMENTS = 'a,button,[role="button"]'
 
@@ -24,14 +24,14 @@ def is_unrelated_block(node: LexborNode) -> bool:
     class_name = node.attributes.get("class") or ""
     if _UNRELATED_CLASS.search(class_name) and not _ENTRY_CLASS.search(class_name):
         return True
-    if node.tag in LISTS or is_row(node) or len(node.text()) > _MAX_CHARS:
+    if node.tag in LISTS or is_row(node) or len(node.text()) > _MAX_BLOCK_CHARS:
         return False
     if node.css_first(_LIST_ELEMENTS) is not None:
         return False
     return (
         _PROBABLY_UNRELATED_CLASS.search(class_name) is not None
         and not _ENTRY_CLASS.search(class_name)
-    ) or _is_linked(node)
+    ) or _is_only_links(node)
 
 
 _NUTRIENTS = r"(?:^|\s)(?:\w[\w-]{0,40})?nutri(?:tion|ent)"
@@ -63,25 +63,25 @@ _UNRELATED_LIST_CLASS = re.compile(
 
 
 def is_menu(element: LexborNode) -> bool:
-    """Return True for a list whose words are all in links."""
-    text = _letters(element.text())
-    linked_letters = sum(len(_letters(link.text())) for link in element.css("a"))
-    return bool(text) and linked_letters >= _MIN_LINKED_SHARE * len(text)
+    """Return True for a list with nearly all of its letters in links."""
+    letters = _letters(element.text())
+    linked_count = sum(len(_letters(link.text())) for link in element.css("a"))
+    return bool(letters) and linked_count >= _MIN_LINKED_SHARE * len(letters)
 
 
 _MIN_LINKED_SHARE = 0.9
 
 
-def _is_linked(node: LexborNode) -> bool:
-    text = _letters(node.text())
-    if not text or count_amounts([node.text().strip()]):
+def _is_only_links(node: LexborNode) -> bool:
+    letters = _letters(node.text())
+    if not letters or count_amounts([node.text().strip()]):
         return False
     if node.tag == "a":
         return True
     linked_letters = "".join(
         _letters(link.text()) for link in node.css(_LINK_ELEMENTS)[:_MAX_LINKS]
     )
-    return len(linked_letters) >= len(text)
+    return len(linked_letters) >= len(letters)
 
 
 _MAX_LINKS = 10

@@ -1,7 +1,7 @@
 """
 Find a product's brand next to a label, in a link or in a picture.
 
-Used only if the product's markup has no brand.
+These brands are used only if the product's markup has none.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from richpins.visible_text.product_details import OUTSIDE_TAGS, labeled_values
 
 _MAX_NAME_CHARS = 40
 _MAX_NAME_WORDS = 5
-_NOT_BRANDS = frozenset(
+_NON_BRAND_WORDS = frozenset(
     "unbranded generic other others various none no-name noname markenlos unknown all yes".split()
 )
-_COMPANY = re.compile(
+_COMPANY_OR_ADDRESS = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
@@ -36,7 +36,7 @@ def brands(sources: Sources) -> Iterator[Candidate]:
         if _may_be_brand(candidate.value):
             yield candidate
     for candidate in labeled_values(sources, MAKER_LABELS):
-        if _may_be_brand(candidate.value) and not _COMPANY.search(candidate.value):
+        if _may_be_brand(candidate.value) and not _COMPANY_OR_ADDRESS.search(candidate.value):
             yield candidate
     yield from _brands_in_pictures(sources)
     yield from _brands_in_links(sources)
@@ -44,10 +44,10 @@ def brands(sources: Sources) -> Iterator[Candidate]:
 
 
 def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the only link to a brand page soon after the first h1."""
+    """Yield the text of the link to a brand page soon after the first h1, if there is only one."""
     start = max(0, sources.heading_end)
-    end = _SITE_FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
-    max_bytes = end.start() - start if end else _MAX_BYTES_AFTER_HEADING
+    site_frame = _SITE_FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
+    max_bytes = site_frame.start() - start if site_frame else _MAX_BYTES_AFTER_HEADING
     links = matches_after_heading(sources, _BRAND_LINK, max_bytes)
     texts = (html.unescape(link[1].decode("utf-8", "replace")) for link in links)
     names = {
@@ -74,9 +74,9 @@ def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
     if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
-    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
-    first = max(0, heading_index - _MAX_LINKS_BEFORE_HEADING)
-    nearby_nodes = nodes[first : heading_index + _MAX_PICTURES]
+    heading_index = next((index for index, node in enumerate(nodes) if node.tag == "h1"), 0)
+    start = max(0, heading_index - _MAX_LINKS_BEFORE_HEADING)
+    nearby_nodes = nodes[start : heading_index + _MAX_EXAMINED_ELEMENTS]
     names = {
         text.casefold(): text
         for node in nearby_nodes
@@ -90,12 +90,7 @@ def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
 
 _BRAND_WORDS = ("brand", "marke", "marque", "marca", "manufacturer", "hersteller")
 _BRAND_LINKS = ",".join(
-    [
-        *(
-            f'a[href*="/{word}" i],a[class*="{word}" i],[class*="{word}" i] a'
-            for word in _BRAND_WORDS
-        ),
-    ]
+    f'a[href*="/{word}" i],a[class*="{word}" i],[class*="{word}" i] a' for word in _BRAND_WORDS
 )
 _MAX_LINKS_BEFORE_HEADING = 3
 _BRAND_LINK_WORDS = re.compile(
@@ -115,13 +110,17 @@ def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
     nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
     names = {
         text.casefold(): text
-        for node in nodes[:_MAX_PICTURES]
+        for node in nodes[:_MAX_EXAMINED_ELEMENTS]
         if node.tag == "img" and not _is_in_site_frame(node)
-        if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
+        if (text := _remove_logo_words(node.attributes.get("alt") or ""))
     }
     name = next(iter(names.values()), "") if len(names) == 1 else ""
     if name and _may_be_brand(name) and _mentions(sources, name):
         yield Candidate(name, "html", "img of a brand")
+
+
+def _remove_logo_words(text: str) -> str:
+    return _LOGO_WORD.sub("", normalize_space(text)).strip(" -:")
 
 
 def _mentions(sources: Sources, brand: str) -> bool:
@@ -138,8 +137,8 @@ def _mentions(sources: Sources, brand: str) -> bool:
 _BRAND_PICTURES = (
     '[class*="brand" i] img[alt],img[class*="brand" i][alt],a[href*="/brand" i] img[alt]'
 )
-_MAX_PICTURES = 40
-_LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
+_MAX_EXAMINED_ELEMENTS = 40
+_LOGO_WORD = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
 
 
 def _is_in_site_frame(node: LexborNode) -> bool:
@@ -153,7 +152,9 @@ def _is_in_site_frame(node: LexborNode) -> bool:
 
 def _may_be_brand(text: str) -> bool:
     is_short = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
-    return is_short and text.lower() not in _NOT_BRANDS and text.lower() not in _LABEL_WORDS
+    return (
+        is_short and text.lower() not in _NON_BRAND_WORDS and text.lower() not in _LOWERCASE_LABELS
+    )
 
 
-_LABEL_WORDS = frozenset(map(str.lower, LABELS))
+_LOWERCASE_LABELS = frozenset(map(str.lower, LABELS))

@@ -67,7 +67,7 @@ def names_after_by(sources: Sources) -> Iterator[Candidate]:
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         byline = _BYLINE.fullmatch(text)
         if byline is not None:
-            name = _LEADING_BY.sub("", text, count=1) if _AND.search(text) else byline[1]
+            name = _LEADING_BY.sub("", text, count=1) if _AND_BETWEEN.search(text) else byline[1]
             yield Candidate([name], "html", "behind a by")
 
 
@@ -91,13 +91,13 @@ _NAME_AFTER_CAPTION = re.compile(
 
 
 def names_below_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield a bold name directly below the first h1, if a date follows it."""
+    """Yield a bold name directly below the first h1, if a date follows the name."""
     start = sources.heading_end
     match = _BOLD_NAME.match(sources.words.body, start) if start >= 0 else None
     if match is None:
         return
     text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
-    if _PERSON.fullmatch(text) and not _NOT_AN_AUTHOR.fullmatch(text):
+    if _CAPITALIZED_NAME.fullmatch(text) and not _NOT_AN_AUTHOR.fullmatch(text):
         yield Candidate([text], "html", "bold below the h1")
 
 
@@ -107,13 +107,13 @@ _BOLD_NAME = re.compile(
     rb"(?=(?:[^<>]{0,80}<[^<>]{0,200}>){0,6}[^<>]{0,40}(?:(?:19|20)\d\d\b|<time\b))",
     re.IGNORECASE,
 )
-_PERSON = re.compile(
+_CAPITALIZED_NAME = re.compile(
     r"(?:[^\W\d_a-z][\w.’'-]*\s){1,2}(?:(?:de|van|von|der|la)\s){0,2}[^\W\d_a-z][\w’'-]+"
 )
 
 
 def _may_contain_by(sources: Sources) -> bool:
-    """Return True if a string soon after the h1 may start with a word for `by`. Fast."""
+    """Return True if a string soon after the h1 may start with `by`. Faster than `_BY_PHRASE`."""
     start = sources.heading_end
     following = (
         sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
@@ -140,7 +140,7 @@ _BY_PHRASE = re.compile(
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
 )
 _LEADING_BY = re.compile(r"^by\s", re.IGNORECASE)
-_AND = re.compile(r"\band\b", re.IGNORECASE)
+_AND_BETWEEN = re.compile(r"\band\b", re.IGNORECASE)
 _MAX_BYTES_AFTER_HEADING = 20_000
 
 
@@ -228,9 +228,9 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 def _is_in_path(text: str, href: str) -> bool:
     """Return True if the author's link contains the name: `Paul` and `/author/paul/`."""
-    words = _SLUG.findall(text.lower())
+    words = _SLUG_WORD.findall(text.lower())
     last_segment = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
-    return bool(words) and text[0].isupper() and _SLUG.findall(last_segment) == words
+    return bool(words) and text[0].isupper() and _SLUG_WORD.findall(last_segment) == words
 
 
 def _line_containers(node: LexborNode) -> set[int]:
@@ -247,7 +247,7 @@ _LINE_TAGS = frozenset(
     {"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"}
 )
 _BY = re.compile(r"(?:by|von|por|par|di|door|av|af):?", re.IGNORECASE)
-_SLUG = re.compile(r"[^\W_]+")
+_SLUG_WORD = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
@@ -272,5 +272,5 @@ def _byline_elements(sources: Sources) -> list[LexborNode]:
         selectors.append("article address,main address,header address")
     nodes = sources.document.tree.css(",".join(["h1", _BYLINE_SELECTOR, *selectors]))
     heading_index = next((index for index, node in enumerate(nodes) if node.tag == "h1"), 0)
-    ordered = [*nodes[heading_index:], *nodes[:heading_index]]
-    return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
+    ordered_nodes = [*nodes[heading_index:], *nodes[:heading_index]]
+    return [node for node in ordered_nodes if node.tag != "h1"][:_MAX_BYLINES]

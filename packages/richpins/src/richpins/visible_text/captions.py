@@ -1,7 +1,7 @@
 """
 Find a recipe's times and servings in its visible text, by captions such as `Prep time`.
 
-Used only for values that are missing from the markup. Examples are `Prep time: 20 min`, `Serves 4`,
+These values are used only if the markup has none. Examples are `Prep time: 20 min`, `Serves 4`,
 `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption counts only if a duration or number is
 next to it. Durations may precede their captions: `20 min prep 1 h cook`.
 """
@@ -21,7 +21,7 @@ from richpins.values.yields import Yield, read_yield
 MAX_CHARS = 100_000
 
 _GAP = r"[\s:=\-–|·•]{0,6}"
-_SERVES = re.compile(
+_SERVINGS_CAPTION = re.compile(
     r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
     r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
     r"porcj[ieę]|porcí|порц\w{1,3}|annosta|份量)\b" + _GAP + r"(?:(?:about|approx\w{0,9}\.?|around|"
@@ -109,12 +109,12 @@ _SMALL_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(text: str) -> tuple[Yield, str] | None:
-    """Return the first yield that is not one portion's size, and its text."""
-    for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
+    """Return the first yield and its text. The size of one portion is not a yield."""
+    for pattern in (_SERVINGS_CAPTION, _INGREDIENTS_FOR, _FOR_PEOPLE):
         for match in islice(pattern.finditer(text), _MAX_TOKENS):
             if _is_duration(text, match) or _PER_PORTION.match(match[0]):
                 continue
-            if pattern is _SERVES and _has_number_before(text, match):
+            if pattern is _SERVINGS_CAPTION and _has_number_before(text, match):
                 continue
             parsed_yield = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1])
             if parsed_yield is not None and not _is_portion_size(parsed_yield):
@@ -125,12 +125,12 @@ def servings(text: str) -> tuple[Yield, str] | None:
 def _has_number_before(text: str, match: re.Match[str]) -> bool:
     """Return True for `4 portioner 2 dl`, where the number precedes the word."""
     before = text[max(0, match.start() - _MAX_NUMBER_CHARS) : match.start()]
-    return _COUNT_BEFORE.search(before) is not None and _COUNTED_WORD.match(match[0]) is not None
+    return _NUMBER_BEFORE.search(before) is not None and _PORTIONS_WORD.match(match[0]) is not None
 
 
 _MAX_NUMBER_CHARS = 6
-_COUNT_BEFORE = re.compile(r"(?<!\d)\d{1,2}\s?\Z")
-_COUNTED_WORD = re.compile(
+_NUMBER_BEFORE = re.compile(r"(?<!\d)\d{1,2}\s?\Z")
+_PORTIONS_WORD = re.compile(
     r"(?:serving|porti|pors|porc|porz|porç|raci|perso|порц|annos)", re.IGNORECASE
 )
 
@@ -194,13 +194,13 @@ _TOTAL = (
 _CAPTION = (
     rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
 )
-_DURATION_MATCH = re.compile(_DURATION, re.IGNORECASE)
-_DAYS_MATCH = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
+_DURATION_PATTERN = re.compile(_DURATION, re.IGNORECASE)
+_DAYS_PATTERN = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
 _DAY = re.compile(rf"\d\s?{_DAYS}", re.IGNORECASE)
 _CAPTION_BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
 _CAPTION_AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
-_LAST_WORDS = (
+_CAPTION_ENDINGS = (
     "time", "hands-on", "hands on", "prep", "preparation", "cook", "cooking", "total", "totale",
     "takes", "in", "zeit",
     "préparation", "cuisson", "preparación", "preparacion", "cocción", "coccion", "preparazione",
@@ -208,8 +208,8 @@ _LAST_WORDS = (
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
     "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo", "idő",
 )  # fmt: skip
-"""Endings of a caption, or of the text between a caption and its duration."""
-_LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
+"""The last word of a caption, or of the text between a caption and its duration."""
+_LAST_LETTER = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _CAPTION_GAP = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _TIME_CAPTION = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _INSTRUCTION = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
@@ -229,14 +229,14 @@ def times(text: str, servings_end: int | None = None) -> dict[str, tuple[int, st
     `servings_end`, where the servings caption ends (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
-    for run in _runs(text):
-        for name, minutes, start, end in _pairs(run):
+    for run in _token_runs(text):
+        for name, minutes, start, end in _pair_tokens(run):
             if len(run) < _MIN_RUN_TOKENS and _INSTRUCTION.match(text, start, end):
                 continue
             result.setdefault(name, (minutes, text[start:end].strip()))
     _reinterpret_total(result)
     if not result:
-        match = next(_bare_times(text), None)
+        match = next(_bare_time_captions(text), None)
         if match is None and servings_end is not None:
             match = _DURATION_AFTER_SERVINGS.match(text, servings_end)
         total = durations.minutes(match[1].strip()) if match else None
@@ -262,19 +262,19 @@ _AMBIGUOUS_TOTAL = re.compile(
 """Captions that mean the total time if there is no cooking time."""
 
 
-def _bare_times(text: str) -> Iterator[re.Match[str]]:
+def _bare_time_captions(text: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare capitalized `Time`, but not `Oven Time` or `Rest Time`.
+    Yield each capitalized `Time` with a duration, but not `Oven Time` or `Rest Time`.
 
-    Fast, because the pattern starts with a fixed letter.
+    This is fast, because the pattern starts with a fixed letter.
     """
     for match in _TIME_CAPTION.finditer(text):
-        before = text[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
+        before = text[max(0, match.start() - _MAX_QUALIFIER_CHARS) : match.start()]
         if not before[-1:].isalnum() and not _OTHER_TIME_WORD.search(before):
             yield match
 
 
-_MAX_WORD_CHARS = 20
+_MAX_QUALIFIER_CHARS = 20
 _OTHER_TIME_WORD = re.compile(
     r"(?<![^\W\d_])(?:\w{2,12}ing|oven|rest|chill|cool|proof|rise|freeze|freezer|inactive|passive|"
     r"active|grill|roast|soak|wait|set|marinade|marination|fermentation|refrigeration|additional|"
@@ -286,9 +286,9 @@ _OTHER_TIME_WORD = re.compile(
 _DURATION_AFTER_SERVINGS = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
 
 
-def _runs(text: str) -> Iterator[list[_CaptionToken]]:
+def _token_runs(text: str) -> Iterator[list[_CaptionToken]]:
     run: list[_CaptionToken] = []
-    for token in _tokens(text):
+    for token in _find_tokens(text):
         gap = _CAPTION_GAP.match(text, run[-1].end) if run else None
         if run and (gap is None or gap.end() < token.start or len(run) >= _MAX_RUN_TOKENS):
             yield run
@@ -297,45 +297,45 @@ def _runs(text: str) -> Iterator[list[_CaptionToken]]:
     yield run
 
 
-def _tokens(text: str) -> list[_CaptionToken]:
+def _find_tokens(text: str) -> list[_CaptionToken]:
     """
     Return durations and captions in order.
 
-    Durations are searched first: they are rare, and captions take longer to find.
+    It searches for durations first: they are rare, and captions take longer to find.
     """
-    result: dict[int, _CaptionToken] = {}
+    tokens_by_start: dict[int, _CaptionToken] = {}
     has_days = _DAY.search(text) is not None
     end = 0
     for digits in islice(_DIGITS.finditer(text), _MAX_NUMBERS):
         position = digits.start()
-        duration = _DURATION_MATCH.match(text, position) if position >= end else None
+        duration = _DURATION_PATTERN.match(text, position) if position >= end else None
         if has_days and position >= end:
-            duration = _DAYS_MATCH.match(text, position) or duration
+            duration = _DAYS_PATTERN.match(text, position) or duration
         if duration is None or (position and text[position - 1] in ".,"):
             continue
         start, end = duration.span()
-        if len(result) >= _MAX_TOKENS:
+        if len(tokens_by_start) >= _MAX_TOKENS:
             break
-        result[start] = _CaptionToken(
+        tokens_by_start[start] = _CaptionToken(
             "duration", start, end, durations.minutes(duration[1].strip())
         )
         window_start = max(0, start - _MAX_CAPTION_CHARS)
         for caption, offset in (
-            (_caption_in(text[window_start:start]), window_start),
+            (_caption_before(text[window_start:start]), window_start),
             (_CAPTION_AFTER.match(text, end), 0),
         ):
             if caption is not None:
                 name = caption.lastgroup or ""
                 caption_start, caption_end = caption.span(name)
-                result[caption_start + offset] = _CaptionToken(
+                tokens_by_start[caption_start + offset] = _CaptionToken(
                     name, caption_start + offset, caption_end + offset, None
                 )
-    return [result[start] for start in sorted(result)]
+    return [tokens_by_start[start] for start in sorted(tokens_by_start)]
 
 
-def _caption_in(window: str) -> re.Match[str] | None:
-    letters = _LAST_LETTERS.search(window)
-    if letters is None or not window[: letters.start() + 1].lower().endswith(_LAST_WORDS):
+def _caption_before(window: str) -> re.Match[str] | None:
+    letter = _LAST_LETTER.search(window)
+    if letter is None or not window[: letter.start() + 1].lower().endswith(_CAPTION_ENDINGS):
         return None
     return _CAPTION_BEFORE.search(window)
 
@@ -343,8 +343,8 @@ def _caption_in(window: str) -> re.Match[str] | None:
 _Pair = tuple[str, int, int, int]
 
 
-def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
-    """Pair captions with durations, in the order that gives more pairs, or else captions first."""
+def _pair_tokens(run: list[_CaptionToken]) -> list[_Pair]:
+    """Pair captions with durations in the order that gives more pairs; on a tie, captions first."""
     captions_first = list(_pair_neighbors(run, allow_duration_first=False))
     either_way = list(_pair_neighbors(run, allow_duration_first=True))
     return either_way if len(either_way) > len(captions_first) else captions_first

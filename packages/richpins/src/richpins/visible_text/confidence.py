@@ -1,8 +1,8 @@
 """
 Decide whether ingredients or steps in the visible text are certain enough to return.
 
-A wrong list is worse than none. Each rule rejects a kind of list that agreed with the page's own
-markup on fewer than six of ten pages. ADR 77 has the figures.
+A wrong list is worse than none. Each rule rejects a kind of list that agreed with the page's markup
+on fewer than 60% of pages. ADR 77 has the figures.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from richpins.visible_text.section import Section
 from richpins.visible_text.vocabulary import has_sentence, is_step
 
 _MIN_AMOUNT_SHARE = 0.5
-_MAX_MEAN_CHARS = 60
+_MAX_MEAN_INGREDIENT_CHARS = 60
 _MAX_SENTENCE_SHARE = 0.5
 _MIN_SENTENCE_SHARE = 0.3
 _MAX_FRAGMENT_SHARE = 0.5
-_SHORT_STEP_CHARS = 40
+_MIN_MEAN_STEP_CHARS = 40
 _SENTENCE_ENDS = tuple(".!。！♪")
 
 
@@ -41,7 +41,7 @@ def _is_question(entry: str) -> bool:
 def _doubt_about_ingredients(entries: list[str]) -> str | None:
     if _share(any(map(str.isnumeric, entry)) for entry in entries) < _MIN_AMOUNT_SHARE:
         return "doubtful: most entries have no amount"
-    if sum(map(len, entries)) > _MAX_MEAN_CHARS * len(entries):
+    if sum(map(len, entries)) > _MAX_MEAN_INGREDIENT_CHARS * len(entries):
         return "doubtful: too long for ingredients"
     if _share(entry.endswith(_SENTENCE_ENDS) for entry in entries) > _MAX_SENTENCE_SHARE:
         return "doubtful: entries are sentences"
@@ -49,7 +49,7 @@ def _doubt_about_ingredients(entries: list[str]) -> str | None:
 
 
 def _doubt_about_steps(entries: list[str]) -> str | None:
-    closed_share = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
+    punctuated_share = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
     sentence_share = _share(
         entry.endswith(_SENTENCE_ENDS) or has_sentence(entry) for entry in entries
     )
@@ -57,12 +57,12 @@ def _doubt_about_steps(entries: list[str]) -> str | None:
         return "doubtful: most entries are not sentences"
     if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENT_SHARE:
         return "doubtful: most entries are too short for steps"
-    is_short = any(map(str.isascii, entries)) and (
-        sum(map(len, entries)) < _SHORT_STEP_CHARS * len(entries)
+    are_short = any(map(str.isascii, entries)) and (
+        sum(map(len, entries)) < _MIN_MEAN_STEP_CHARS * len(entries)
     )
-    return "doubtful: captions among the steps" if is_short and closed_share < 1 else None
+    return "doubtful: captions among the steps" if are_short and punctuated_share < 1 else None
 
 
-def _share(tests: Iterable[bool]) -> float:
-    results = list(tests)
+def _share(conditions: Iterable[bool]) -> float:
+    results = list(conditions)
     return sum(results) / len(results)

@@ -16,7 +16,7 @@ def is_fact(text: str) -> bool:
     """
     Return True for a time with its caption (`Total Time: 0:40`, `8 min cuisson`) or a difficulty.
 
-    A sentence such as `Bake 20 minutes.`, with a full stop and no colon, is not a fact.
+    A sentence such as `Bake 20 minutes.`, with a period and no colon, is not a fact.
     """
     if len(text) > MAX_FACT_CHARS or _is_sentence(text):
         return False
@@ -25,15 +25,17 @@ def is_fact(text: str) -> bool:
         return False
     if not any(map(str.isdigit, text)):
         return text.casefold().strip(" :") in _BARE_CAPTIONS or _all_match(words, _DIFFICULTY_WORD)
-    return _HAS_TIME.search(text) is not None and _all_match(words, _TIME_WORD)
+    return _CLOCK_OR_DURATION.search(text) is not None and _all_match(words, _TIME_WORD)
 
 
 def _is_sentence(text: str) -> bool:
-    return text[-1:] in _SENTENCE_ENDS and ":" not in text and not _ABBREVIATED.search(text)
+    return (
+        text[-1:] in _SENTENCE_ENDS and ":" not in text and not _ENDS_WITH_ABBREVIATION.search(text)
+    )
 
 
 _SENTENCE_ENDS = (".", "!", "。", "！")
-_ABBREVIATED = re.compile(
+_ENDS_WITH_ABBREVIATION = re.compile(
     r"\b(?:min|mins|std|stdn|hrs?|h|ca|tim|godz|perc|мин|час|ч)\.\Z", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d]+")
@@ -43,14 +45,16 @@ def _all_match(words: list[str], pattern: re.Pattern[str]) -> bool:
     return all(pattern.fullmatch(word) for word in words)
 
 
-_UNITS = (
+_TIME_UNITS = (
     r"h|hr|hrs|hours?|heures?|horas?|or[ae]|std|stdn|stunden?|uur|uren|timer?|timmar?|tim|tunti|tuntia|godz|"
     r"godzin\w?|hod|hodin\w?|óra|ώρ\w{1,3}|час\w{0,3}|ч|годин\w?|saat|m|min|mins|minut\w{0,4}|perc|dk|dakika|"
     r"λεπτ\w{1,3}|мин\w{0,4}|хв\w{0,6}|days?|tage?n?|jours?|d[ií]as?|giorn[oi]|dagen|dage|dni|napok?|分|分钟|時間|小时|분|시간"
 )
-_HAS_TIME = re.compile(rf"(?<!\d)\d{{1,2}}:\d\d(?!\d)|\d\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
+_CLOCK_OR_DURATION = re.compile(
+    rf"(?<!\d)\d{{1,2}}:\d\d(?!\d)|\d\s?(?:{_TIME_UNITS})(?![^\W\d])", re.IGNORECASE
+)
 _TIME_WORD = re.compile(
-    rf"{_UNITS}|"
+    rf"{_TIME_UNITS}|"
     # words in captions of times
     r"time|times|prep|preparation|cook|cooking|baking|active|inactive|hands|on|passive|total|additional|rest|"
     r"resting|chilling|cooling|rising|proofing|marinating|soaking|freezing|waiting|standing|ready|in|takes|start|finish|"
@@ -103,7 +107,7 @@ _DIFFICULTY_WORD = re.compile(
 
 def is_note_among_steps(text: str) -> bool:
     """Return True for calories per portion, an invitation to watch a video, or a credit."""
-    if len(text) <= MAX_FACT_CHARS and (_VIDEO.match(text) or _CREDIT.fullmatch(text)):
+    if len(text) <= MAX_FACT_CHARS and (_VIDEO_INVITATION.match(text) or _CREDIT.fullmatch(text)):
         return True
     return _ENERGY.search(text) is not None and _PER_SERVING.search(text) is not None
 
@@ -119,7 +123,7 @@ _PER_SERVING = re.compile(
     r"|\bnutrition(?:al)?\b|\bnährwert\w{0,8}|\bvoedingswaarde|\bnäringsvärde|\bvaleurs?\snutriti",
     re.IGNORECASE,
 )
-_VIDEO = re.compile(
+_VIDEO_INVITATION = re.compile(
     r"(?:watch|see)\s(?:how|our|the|this|a)\b.{0,40}\b(?:make|made|video|recipe|clip)\b"
     r"|(?:regardez?|voir)\s(?:la|notre|cette)\svidéo|(?:schau\w?|sieh)\b.{0,30}\bvideo|guarda\sil\svideo|"
     r"(?:mira|ver|vea)\sel\s(?:v[ií]deo)|(?:bekijk|kijk)\b.{0,20}\bvideo|(?:assista|veja)\s(?:ao?|o)\svídeo|"
@@ -135,8 +139,8 @@ _CREDIT = re.compile(
 
 
 def is_address(text: str) -> bool:
-    """Return True for a URL or the name of a site, such as `www.pot.example`."""
-    return _ADDRESS.fullmatch(text) is not None
+    """Return True for a URL or a host name such as `www.pot.example`."""
+    return _SITE_ADDRESS.fullmatch(text) is not None
 
 
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+_SITE_ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)

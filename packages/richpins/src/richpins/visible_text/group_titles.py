@@ -43,7 +43,7 @@ _TITLE_WORDING = re.compile(
 
 
 def is_part_name(text: str) -> bool:
-    """Return True for an article and one or two words, such as `The dough` or `Der Teig`."""
+    """Return True for `The` or `Der` and one or two words, such as `The dough` or `Der Teig`."""
     return _PART_NAME.fullmatch(text) is not None
 
 
@@ -54,7 +54,7 @@ _PART_NAME = re.compile(
 
 
 def is_title_element(node: LexborNode) -> bool:
-    """Return True for a heading, an element with a heading-like class, or all-bold text."""
+    """Return True for a heading, an element with the class of a heading, or all-bold text."""
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None:
@@ -97,15 +97,18 @@ def mark_titles(lines: list[str], evidence: LexborNode | list[bool]) -> list[str
     lines would be titles, none are marked.
     """
     if isinstance(evidence, LexborNode):
-        bold = {normalize_space(node.text()) for node in evidence.css(_BOLD_ELEMENTS)[:_MAX_BOLD]}
-        marks = [line in bold for line in lines] if bold else []
+        bold_texts = {
+            normalize_space(node.text())
+            for node in evidence.css(_BOLD_ELEMENTS)[:_MAX_BOLD_ELEMENTS]
+        }
+        marks = [line in bold_texts for line in lines] if bold_texts else []
     else:
         marks = evidence
     marks = [
         mark
         and len(line) <= MAX_TITLE_CHARS
         and not count_amounts([line])
-        and line[-1:] not in _TITLE_NEVER_ENDS_WITH
+        and line[-1:] not in _NON_TITLE_ENDINGS
         for mark, line in zip(marks, lines, strict=False)
     ]
     if not any(marks) or 2 * sum(marks) > len(lines):
@@ -114,8 +117,8 @@ def mark_titles(lines: list[str], evidence: LexborNode | list[bool]) -> list[str
 
 
 _BOLD_ELEMENTS = "strong,b,u,h2,h3,h4,h5,h6"
-_MAX_BOLD = 60
-_TITLE_NEVER_ENDS_WITH = tuple(".!?;,。！？")
+_MAX_BOLD_ELEMENTS = 60
+_NON_TITLE_ENDINGS = tuple(".!?;,。！？")
 
 
 def is_list_title(node: LexborNode) -> bool:
@@ -132,7 +135,7 @@ def is_list_title(node: LexborNode) -> bool:
     if next_node is None or next_node.tag not in _LIST_TAGS:
         return False
     text = normalize_space(node.text())
-    is_name = 1 < len(text) <= MAX_TITLE_CHARS and text[-1] not in _TITLE_NEVER_ENDS_WITH
+    is_name = 1 < len(text) <= MAX_TITLE_CHARS and text[-1] not in _NON_TITLE_ENDINGS
     return is_name and not count_amounts([text]) and not any(map(str.isdigit, text))
 
 

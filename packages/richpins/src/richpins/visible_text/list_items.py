@@ -62,7 +62,7 @@ _NUMBERING = re.compile(
     r"^\s*(?:step\s*)?\d{1,2}\s*(?:[.):\]]|[-–](?=\s+[^\W\d_]))\s*(?=\D)", re.IGNORECASE
 )
 _UNIT_SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
-_SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
+_SPACE_BEFORE_PUNCTUATION = re.compile(r"\s{1,9}([,.;)])")
 
 
 def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
@@ -76,13 +76,13 @@ def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
     elif kind == "steps" and node.css_first(_RADIO_BUTTON) is not None:
         items = [item for item in items if item.css_first(_RADIO_BUTTON) is None]
     if kind == "steps":
-        return _remove_common_ending(_steps_in(items[: 2 * MAX_ITEMS]))
+        return _remove_common_ending(_read_steps(items[: 2 * MAX_ITEMS]))
     rows = [item for item in items[: 2 * MAX_ITEMS] if not _has_nested_items(item)]
     return _mark_title_rows(rows, _remove_common_ending([_row_text(item) for item in rows]))
 
 
 def has_ingredients_class(element: LexborNode) -> bool:
-    """Return True for a list near steps if its class names ingredients and it contains no steps."""
+    """Return True for a list near steps whose class names ingredients and which has few steps."""
     class_and_id = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
     if not _INGREDIENTS_CLASS.search(class_and_id):
         return False
@@ -92,14 +92,14 @@ def has_ingredients_class(element: LexborNode) -> bool:
 
 _INGREDIENTS_CLASS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _RADIO_BUTTON = 'input[type="radio"]'
-"""Radio buttons belong to ratings, check boxes to ingredients and steps."""
+"""Radio buttons belong to ratings. Ingredients and steps have check boxes."""
 
 
 def _mark_title_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
     return mark_titles(rows, [is_title_element(node) for node in nodes])
 
 
-def _steps_in(items: list[LexborNode]) -> list[str]:
+def _read_steps(items: list[LexborNode]) -> list[str]:
     """Return the steps in these items, without the ingredients that some steps repeat."""
     entries: list[str] = []
     nested_ids: set[int] = set()
@@ -116,33 +116,36 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
         number = numbers.get(item.mem_id)
         if number and lines and lines[0].startswith(number):
             lines[:1] = [rest] if (rest := lines[0].removeprefix(number).strip()) else []
-        entries.extend(lines if len(items) < _MIN_ITEMS or has_nested_items else _join_lines(lines))
+        are_separate = len(items) < _MIN_LIST_ITEMS or has_nested_items
+        entries.extend(lines if are_separate else _join_lines(lines))
     return entries
 
 
-_MIN_ITEMS = 2
+_MIN_LIST_ITEMS = 2
 
 
 def _join_lines(lines: list[str]) -> list[str]:
     """Join an item's lines into one step, unless they are numbered steps."""
-    kept = [line for line in _without_repeats(lines) if clean_entry(line, "steps")]
-    if any(map(is_step, kept)):
-        kept = [
-            line for line in kept if line.endswith(_SENTENCE_ENDS) or not starts_with_measure(line)
+    kept_lines = [line for line in _remove_repeats(lines) if clean_entry(line, "steps")]
+    if any(map(is_step, kept_lines)):
+        kept_lines = [
+            line
+            for line in kept_lines
+            if line.endswith(_SENTENCE_ENDS) or not starts_with_measure(line)
         ]
-    numbered_count = sum(LEADING_NUMBER.match(line) is not None for line in kept)
-    if len(kept) < 2 or numbered_count > 1 or not any(map(is_step, kept)):
-        return kept if len(kept) == 1 else _without_repeats(lines)
-    sentences = [line if line.endswith(_LINE_ENDINGS) else f"{line}." for line in kept[:-1]]
-    return [" ".join([*sentences, kept[-1]])]
+    numbered_count = sum(LEADING_NUMBER.match(line) is not None for line in kept_lines)
+    if len(kept_lines) < 2 or numbered_count > 1 or not any(map(is_step, kept_lines)):
+        return kept_lines if len(kept_lines) == 1 else _remove_repeats(lines)
+    sentences = [line if line.endswith(_LINE_ENDINGS) else f"{line}." for line in kept_lines[:-1]]
+    return [" ".join([*sentences, kept_lines[-1]])]
 
 
-def _without_repeats(lines: list[str]) -> list[str]:
+def _remove_repeats(lines: list[str]) -> list[str]:
     """Drop repeated lines, and a copy of all lines for another screen size."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
-    return [line for line, before in zip(lines, [None, *lines], strict=False) if line != before]
+    return [line for line, previous in zip(lines, [None, *lines], strict=False) if line != previous]
 
 
 _SENTENCE_ENDS = (".", "!")
@@ -150,27 +153,29 @@ _LINE_ENDINGS = tuple(".!?:;,–-…。！？：、)")
 
 
 def _lines_outside_nested_lists(item: LexborNode) -> list[str]:
-    nested = Counter(line for nested_list in item.css("ul,ol") for line in block_lines(nested_list))
-    return _remove_lines(block_lines(item), nested)
+    nested_lines = Counter(
+        line for nested_list in item.css("ul,ol") for line in block_lines(nested_list)
+    )
+    return _remove_lines(block_lines(item), nested_lines)
 
 
 def step_lines(node: LexborNode) -> list[str]:
     """Return the lines of a step without added ingredients and tips."""
     lines = block_lines(node)
-    asides = [element for element in node.css(_ASIDES) if _is_aside(element, node)]
+    asides = [element for element in node.css(_ASIDE_ELEMENTS) if _is_aside(element, node)]
     if not asides:
         return lines
-    hidden_texts = [
+    screen_reader_texts = [
         text
         for element in asides
         if _is_screen_reader_text(element)
         for text in block_lines(element)
     ]
-    remaining = _remove_lines(lines, Counter(chain.from_iterable(map(block_lines, asides))))
-    return [_without_prefixes(line, hidden_texts) for line in remaining]
+    remaining_lines = _remove_lines(lines, Counter(chain.from_iterable(map(block_lines, asides))))
+    return [_remove_prefix(line, screen_reader_texts) for line in remaining_lines]
 
 
-def _without_prefixes(line: str, texts: list[str]) -> str:
+def _remove_prefix(line: str, texts: list[str]) -> str:
     return next((line[len(text) :].lstrip() for text in texts if line.startswith(text)), line)
 
 
@@ -178,8 +183,8 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return a step for each block with its own number, titled by its heading.
 
-    The node is such a block, or contains only such blocks. Unless the numbers are 1, 2, 3, there
-    are no steps.
+    The node is such a block or contains only such blocks. Unless the numbers are 1, 2, 3, the list
+    is empty.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -196,7 +201,7 @@ def _numbered_step(block: LexborNode) -> list[str]:
     return _join_lines(lines)
 
 
-_ASIDES = (
+_ASIDE_ELEMENTS = (
     '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
     '[class*="timer" i],[class*="equipment" i],[class*="caption" i],[class*="sr-only" i],'
     '[class*="screen-reader" i],[class*="visually-hidden" i],figcaption,form,button,ul,ol'
@@ -234,13 +239,13 @@ _MAX_SCREEN_READER_CHARS = 30
 
 
 def _remove_lines(lines: list[str], others: Counter[str]) -> list[str]:
-    remaining = []
+    remaining_lines = []
     for line in lines:
         if others[line]:
             others[line] -= 1
         else:
-            remaining.append(line)
-    return remaining
+            remaining_lines.append(line)
+    return remaining_lines
 
 
 def read_paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
@@ -263,15 +268,15 @@ def read_paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
 
 def _join_numbers(lines: list[str]) -> list[str]:
     """Join a line that is only a number with the next: `6.`, `Cut the cake`."""
-    joined: list[str] = []
+    joined_lines: list[str] = []
     number = ""
     for line in lines:
         if not number and BARE_NUMBER.fullmatch(line) and not line[-1:].isdigit():
             number = line
             continue
-        joined.append(f"{number} {line}".strip())
+        joined_lines.append(f"{number} {line}".strip())
         number = ""
-    return joined
+    return joined_lines
 
 
 def _read_title_or_paragraphs(node: LexborNode) -> list[str]:
@@ -327,28 +332,25 @@ _SHORT_STEP = re.compile(
 
 
 def join_amounts(entries: list[str]) -> list[str]:
-    """
-    Join amounts and names from separate cells: `200 g`, `flour` becomes `200 g flour`.
-
-    The first cell decides which come first.
-    """
+    """Join amounts and names from separate cells: `200 g`, `flour` becomes `200 g flour`."""
     are_amounts = [BARE_AMOUNT.fullmatch(entry) is not None for entry in entries]
     if 3 * sum(are_amounts) < len(are_amounts) or sum(are_amounts) < _MIN_AMOUNT_CELLS:
         return entries
-    first = next(n for n, entry in enumerate(entries) if not _is_caption(entry))
-    joined: list[str] = []
+    # The first cell decides whether amounts or names come first.
+    first_index = next(index for index, entry in enumerate(entries) if not _is_caption(entry))
+    joined_entries: list[str] = []
     amount = ""
     for entry, is_amount in zip(entries, are_amounts, strict=True):
         if isinstance(entry, GroupTitle):
-            joined.append(entry)
-        elif is_amount and are_amounts[first]:
+            joined_entries.append(entry)
+        elif is_amount and are_amounts[first_index]:
             amount = f"{amount} {entry}".strip()
-        elif is_amount and joined:
-            joined[-1] = f"{entry} {joined[-1]}"
+        elif is_amount and joined_entries:
+            joined_entries[-1] = f"{entry} {joined_entries[-1]}"
         else:
-            joined.append(f"{amount} {entry}".strip())
+            joined_entries.append(f"{amount} {entry}".strip())
             amount = ""
-    return joined
+    return joined_entries
 
 
 _MIN_AMOUNT_CELLS = 2
@@ -364,13 +366,13 @@ def _has_nested_items(item: LexborNode) -> bool:
 
 
 def _row_text(node: LexborNode) -> str:
-    return _SPACE_BEFORE_MARK.sub(r"\1", spaced_text(node))
+    return _SPACE_BEFORE_PUNCTUATION.sub(r"\1", spaced_text(node))
 
 
 def _remove_common_ending(entries: list[str]) -> list[str]:
-    """Remove an ending of all entries, such as `add to shopping list`."""
-    ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
-    if len(entries) < 3 or len(ends) > 1:
+    """Remove the words with which all entries end, such as `add to shopping list`."""
+    endings = {tuple(entry.lower().split()[-2:]) for entry in entries}
+    if len(entries) < 3 or len(endings) > 1:
         return entries
     words_by_entry = [entry.split() for entry in entries]
     shared_count = 0

@@ -10,7 +10,7 @@ BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers in separate elements by their items' ids; none unless they are 1, 2, 3."""
+    """Map each numbered item's `mem_id` to its number; empty unless the numbers are 1, 2, 3."""
     numbers_by_id = {
         item.mem_id: number for item in items if (number := _find_separate_number(item))
     }
@@ -24,8 +24,8 @@ def _numbered_children(node: LexborNode) -> list[LexborNode]:
         if len(blocks) != 1:
             break
         blocks = [child for child in blocks[0].iter() if child.text(strip=True)]
-    is_row = len(blocks) > 1 and all(block.tag in BLOCKS for block in blocks)
-    return blocks if is_row and len(find_separate_numbers(blocks)) == len(blocks) else []
+    are_all_blocks = len(blocks) > 1 and all(block.tag in BLOCKS for block in blocks)
+    return blocks if are_all_blocks and len(find_separate_numbers(blocks)) == len(blocks) else []
 
 
 def _continues_numbering(node: LexborNode) -> bool:
@@ -59,16 +59,19 @@ def _parse_number(number: str) -> int:
 
 
 def _find_separate_number(node: LexborNode) -> str | None:
-    """Return a step's number if its first element contains nothing else: `<b>1</b> Boil.`"""
+    """Return a step's number if the first element in it is only a number: `<b>1</b> Boil.`"""
     element = node
     for _ in range(_MAX_LEVELS):
-        first = next((c for c in element.iter(include_text=True) if (c.text() or "").strip()), None)
-        if first is None or first.tag == "-text":
+        first_child = next(
+            (child for child in element.iter(include_text=True) if (child.text() or "").strip()),
+            None,
+        )
+        if first_child is None or first_child.tag == "-text":
             return None
-        text = first.text().strip()
+        text = first_child.text().strip()
         if BARE_NUMBER.fullmatch(text):
             return text
-        element = first
+        element = first_child
     return None
 
 

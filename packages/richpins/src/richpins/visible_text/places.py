@@ -9,6 +9,8 @@ from selectolax.lexbor import LexborNode
 
 from richpins.structured_data.sources import Sources
 
+_MAX_ANCESTORS = 8
+
 
 def matches_after_heading(
     sources: Sources, pattern: re.Pattern[bytes], max_bytes: int
@@ -21,9 +23,9 @@ def matches_after_heading(
 
 
 def is_in_other_content(node: LexborNode) -> bool:
-    """Return True if an element is in a comment or in another page's teaser."""
+    """Return True if an element is in a menu, a sidebar, comments, or a teaser of another page."""
     ancestor: LexborNode | None = node
-    for _ in range(8):
+    for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             break
         if ancestor.tag in {"aside", "nav", "footer"} or (
@@ -57,7 +59,7 @@ def _is_teaser(node: LexborNode) -> bool:
 def is_in_comments(node: LexborNode) -> bool:
     """Return True for an element in comments, reviews or related content."""
     ancestor: LexborNode | None = node
-    for _ in range(8):
+    for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
         attributes = ancestor.attributes

@@ -2,8 +2,8 @@
 Find a product's price in the visible text of a page whose markup has none.
 
 It is the first price after the h1 in an element with a price class. The page must have a shopping
-cart. Prices in links, or in one of several similar blocks, belong to other products. On pages that
-sell nothing, this takes only two searches in the bytes.
+cart. Prices in links, or in one of several similar blocks, belong to other products. A page that
+sells nothing costs only two searches of its bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_EXAMINED = 20
 _MAX_CLASS_CHARS = 1_000
-_MAX_CLIMB = 8
+_MAX_ANCESTORS = 8
 _MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
 _MIN_SIMILAR_BLOCKS = 3
@@ -87,10 +87,11 @@ def _price_in(
 
 
 def _containers(nodes: list[LexborNode]) -> set[int]:
+    """Return the `mem_id` of each element that contains a price."""
     containers: set[int] = set()
     for node in nodes:
         ancestor = node.parent if node.tag != "h1" else None
-        for _ in range(_MAX_CLIMB):
+        for _ in range(_MAX_ANCESTORS):
             if ancestor is None or ancestor.mem_id in containers:
                 break
             containers.add(ancestor.mem_id)
@@ -99,10 +100,10 @@ def _containers(nodes: list[LexborNode]) -> set[int]:
 
 
 def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
-    indexes = [index for index, node in enumerate(nodes) if node.tag == "h1"]
-    if not indexes:
+    heading_indexes = [index for index, node in enumerate(nodes) if node.tag == "h1"]
+    if not heading_indexes:
         return []
-    following = nodes[indexes[0] + 1 : indexes[0] + 1 + _MAX_EXAMINED]
+    following = nodes[heading_indexes[0] + 1 : heading_indexes[0] + 1 + _MAX_EXAMINED]
     return [
         node for node in following if node.tag not in {"h1", "input", "script", "style", "label"}
     ]
@@ -110,11 +111,13 @@ def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 
 def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
     attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
-    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", names).lower()):
+    class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[
+        :_MAX_CLASS_CHARS
+    ]
+    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", class_and_id).lower()):
         return True
     ancestor: LexborNode | None = node
-    for _ in range(_MAX_CLIMB):
+    for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
         if ancestor.tag in _OTHER_PRICE_TAGS or _is_repeated_block(ancestor, containers):

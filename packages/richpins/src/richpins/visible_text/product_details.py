@@ -1,9 +1,9 @@
 """
 Find a product's values next to labels: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-Used only for values missing from the markup. A label is at the start of a string, and ends with a
-colon or with its element. Its value is the next string in the same row. If its values differ, the
-page shows several products, and none is used.
+These values are used only if the markup has none. A label is at the start of a string, and a colon
+or the end of its element follows. Its value is the next string in the same row. If a label has
+several different values, the page shows several products, and none of the values is used.
 
 Availability is also read after the first h1: from a phrase that is the whole text of an element
 (`Sold out`), and from a buy button (`Add to cart`). If they contradict each other, availability is
@@ -43,7 +43,7 @@ _VALUE = re.compile(
     rb"(?P<value>[^<>\s:][^<>]{0,200}+)<"
 )
 _LABEL_START = re.compile(rb">(?:\s|&nbsp;){0,60}\Z")
-_MAX_BYTES_BEFORE = 80
+_MAX_BYTES_BEFORE_LABEL = 80
 _TAG = re.compile(rb"<(/?)([a-z][a-z0-9]{0,15})")
 _ROW_BOUNDARIES = frozenset(
     {
@@ -76,46 +76,46 @@ def labeled_values(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candid
 
 def _value_at(sources: Sources, position: int, length: int) -> str | None:
     lowered, body = sources.words.lowered, sources.words.body
-    if not _LABEL_START.search(lowered[max(0, position - _MAX_BYTES_BEFORE) : position]):
+    if not _LABEL_START.search(lowered[max(0, position - _MAX_BYTES_BEFORE_LABEL) : position]):
         return None
     match = _VALUE.match(lowered, position + length)
-    if match is None or not _is_same_row(match["tags"], has_colon=bool(match["colon"])):
+    if match is None or not _is_in_same_row(match["tags"], has_colon=bool(match["colon"])):
         return None
     raw = body[match.start("value") : match.end("value")].decode("utf-8", "replace")
     text = normalize_space(html.unescape(raw)).strip(" :-–")
-    return text if 0 < len(text) <= _MAX_VALUE_CHARS and not _NO_VALUE.search(text) else None
+    return text if 0 < len(text) <= _MAX_VALUE_CHARS and not _NON_VALUE.search(text) else None
 
 
-_NO_VALUE = re.compile(
+_NON_VALUE = re.compile(
     r"[{}$%\\\"`:;=]|\A[\W_]*+\Z|\A(?:n/?a|none|null|undefined|unknown)\Z", re.IGNORECASE
 )
 
 
-def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
+def _is_in_same_row(tags: bytes, *, has_colon: bool) -> bool:
     if not (has_colon or b"<" in tags) or _EMPTY_CELL.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
     opening_tags = [name for closes, name in tag_matches if not closes]
-    cells = sum(name in {b"td", b"dd", b"th"} for name in opening_tags)
+    cell_count = sum(name in {b"td", b"dd", b"th"} for name in opening_tags)
     closing_count = sum(bool(closes) for closes, _ in tag_matches)
     boundaries = _ROW_BOUNDARIES.intersection(
         name for _, name in tag_matches
     ) or _LABEL_ELEMENTS.intersection(opening_tags)
-    return cells <= 1 and closing_count <= _MAX_CLOSING_TAGS and not boundaries
+    return cell_count <= 1 and closing_count <= _MAX_CLOSING_TAGS and not boundaries
 
 
-_CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
+_PRODUCT_NUMBER = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
 """A product number: up to four words, with at least one digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
     """Yield the shop's product numbers (SKU)."""
-    return _codes(sources, SKU_LABELS)
+    return _product_numbers(sources, SKU_LABELS)
 
 
 def mpns(sources: Sources) -> Iterator[Candidate]:
     """Yield the manufacturer's product numbers (MPN)."""
-    return _codes(sources, MPN_LABELS)
+    return _product_numbers(sources, MPN_LABELS)
 
 
 def gtins(sources: Sources) -> Iterator[Candidate]:
@@ -123,15 +123,15 @@ def gtins(sources: Sources) -> Iterator[Candidate]:
     return labeled_values(sources, GTIN_LABELS)
 
 
-def _codes(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
+def _product_numbers(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
     return (
         candidate
         for candidate in labeled_values(sources, labels)
-        if _CODE.fullmatch(candidate.value)
+        if _PRODUCT_NUMBER.fullmatch(candidate.value)
     )
 
 
-_MAX_BYTES = 100
+_MAX_PHRASE_BYTES = 100
 _MAX_PARTS = 20
 _MAX_STOCK_CHARS = 200
 MAX_REPEATS = 2
@@ -141,7 +141,7 @@ _BUTTONS = (
     'button,input[type="submit"],input[type="button"],[role="button"],'
     '[class*="cart" i],[class*="basket" i],[class*="buy" i]'
 )
-_AMOUNT = re.compile(
+_AMOUNT_OR_MARK = re.compile(
     r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
 )
 OUTSIDE_TAGS = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
@@ -149,7 +149,7 @@ _DISABLED = re.compile(
     r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
     r"|related|similar|recommend"
 )
-"""Does not match `disabled:opacity-50` and `overflow-hidden`, which are common and hide nothing."""
+"""Does not match `disabled:opacity-50` or `overflow-hidden`, which are common and hide nothing."""
 _DISPLAY_NONE = re.compile(r"display:\s?none")
 
 
@@ -184,7 +184,7 @@ _OUT_OF_STOCK_PHRASES = frozenset(map(str.lower, OUT_OF_STOCK))
 
 def _without_amounts(text: str) -> str:
     """Return a lowercase string without amounts: `Only 3 in stock!` becomes `in stock`."""
-    return normalize_space(_AMOUNT.sub(" ", text.lower()))
+    return normalize_space(_AMOUNT_OR_MARK.sub(" ", text.lower()))
 
 
 def _stock_phrases(sources: Sources) -> set[str]:
@@ -193,9 +193,10 @@ def _stock_phrases(sources: Sources) -> set[str]:
     counts: Counter[str] = Counter()
     for phrase in STOCK_PHRASES:
         for offset in {
-            lowered.rfind(b">", max(0, offset - _MAX_BYTES), offset) for offset in offsets(phrase)
+            lowered.rfind(b">", max(0, offset - _MAX_PHRASE_BYTES), offset)
+            for offset in offsets(phrase)
         }:
-            end = lowered.find(b"<", offset, offset + _MAX_BYTES) if offset >= 0 else -1
+            end = lowered.find(b"<", offset, offset + _MAX_PHRASE_BYTES) if offset >= 0 else -1
             if end >= 0:
                 text = html.unescape(
                     sources.words.body[offset + 1 : end].decode("utf-8", "replace")
@@ -205,7 +206,7 @@ def _stock_phrases(sources: Sources) -> set[str]:
 
 
 def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
-    own_phrases: set[str] = set()
+    product_phrases: set[str] = set()
     for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
         text = node.text(deep=True)
         if (
@@ -213,8 +214,8 @@ def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
             and _without_amounts(text) in phrases
             and not _is_about_other_product(node)
         ):
-            own_phrases.add(_without_amounts(text))
-    return own_phrases
+            product_phrases.add(_without_amounts(text))
+    return product_phrases
 
 
 def _is_about_other_product(node: LexborNode) -> bool:
@@ -242,19 +243,22 @@ _OTHER_PRODUCTS_CLASS = re.compile(r"related|similar|recommend|upsell|cross-?sel
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:
-    """Return the product's buy button; None if there is none or too many."""
+    """Return the product's buy button; None if there is none, or if there are many of each kind."""
     if not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")
-    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
+    heading_index = next(
+        (index for index, node in enumerate(nodes) if node.tag == "h1"), len(nodes)
+    )
     buttons = [
-        n
-        for n in nodes[heading_index + 1 : heading_index + 1 + _MAX_BUTTONS]
-        if _has_buy_label(n) and _is_usable(n)
+        node
+        for node in nodes[heading_index + 1 : heading_index + 1 + _MAX_BUTTONS]
+        if _has_buy_label(node) and _is_usable(node)
     ]
     class_counts = Counter(node.attributes.get("class") for node in buttons)
     return next(
-        (n for n in buttons if class_counts[n.attributes.get("class")] <= MAX_REPEATS), None
+        (node for node in buttons if class_counts[node.attributes.get("class")] <= MAX_REPEATS),
+        None,
     )
 
 

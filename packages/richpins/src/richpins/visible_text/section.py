@@ -2,7 +2,7 @@
 Collect one part of a recipe: its entries by group, and lines that may become entries later.
 
 A section decides whether each line or list is an entry, a repetition, or the beginning of another
-part. `section_walk` determines their order.
+part. `section_walk` passes them in the order of the page.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from richpins.visible_text.vocabulary import (
 
 MAX_HEADING_CHARS = 60
 _MIN_ITEMS = 3
-"""Minimum length of an unnumbered list of steps without full stops."""
+"""Minimum number of steps in an unnumbered list without periods."""
 
 Row = tuple[int, str, str]
-"""The parent, the tag and the class of a block."""
+"""A block's form: the `mem_id` of its parent, its tag and its class."""
 Groups = list[tuple[str | None, list[str]]]
 """Pairs of a heading and the entries below it; None for entries before the first heading."""
 
@@ -67,9 +67,7 @@ class Section:
     last_row: Row | None = None
     """The form of the last paragraph of steps. Neighbors of the same form are also steps."""
     held_lines: list[list[str]] = field(default_factory=list)
-    """
-    Short lines after that paragraph. They are added if another paragraph of that form follows.
-    """
+    """Short lines after `last_row`. They are added if another paragraph of its form follows."""
     is_in_other_units: bool = False
     """True in a list whose class names a system of units or a print version."""
     is_closed: bool = False
@@ -81,14 +79,14 @@ class Section:
 
     @property
     def has_enough_entries(self) -> bool:
-        """True if the entries suffice for a section. Steps need one that is long enough."""
+        """True if there are enough entries for a section. At least one step must be long enough."""
         if self.count < self.min_count:
             return False
         return self.kind == "ingredients" or self.is_plain_list or any(map(is_step, self.entries))
 
     @property
     def is_plain_list(self) -> bool:
-        """True for several steps that are all list items. Such steps may lack full stops."""
+        """True for several steps that are all list items. Such steps may lack periods."""
         entries = self.entries
         return 1 < len(entries) == self.listed_count and are_listed_steps(entries)
 
@@ -106,38 +104,40 @@ class Section:
             self._add_steps(entries, is_certain=is_certain)
             return
         was_closed = self.is_closed
-        entries = self._before_next_part(join_amounts(entries))
+        entries = self._cut_at_next_part(join_amounts(entries))
         texts = [LEADING_NUMBER.sub("", entry) for entry in entries]
         if self.following_steps or (self.count > 1 and are_steps(texts)):
-            _extend(self.following_steps, entries, "steps")
+            _add_to_groups(self.following_steps, entries, "steps")
         elif (
             is_certain or not (was_closed or sum(map(len, entries)) > _max_total_chars(entries))
         ) and not self._are_repeated(entries):
-            _extend(self.groups, entries, "ingredients")
+            _add_to_groups(self.groups, entries, "ingredients")
 
     def _are_repeated(self, entries: list[str]) -> bool:
-        """Return True for entries repeated in other amounts or units, or for printing."""
-        names = _entry_words(entries)
-        if len(names) < (_MIN_ITEMS if self.kind == "ingredients" else 2):
+        """Return True if a list repeats an earlier one, perhaps in other units. Remembers it."""
+        word_lists = _entry_words(entries)
+        if len(word_lists) < (_MIN_ITEMS if self.kind == "ingredients" else 2):
             return False
-        max_difference = len(names) // 2 if self.is_in_other_units else 0
-        is_repeated = any(_are_similar(names, others, max_difference) for others in self.list_words)
-        self.list_words.append(names)
+        max_difference = len(word_lists) // 2 if self.is_in_other_units else 0
+        is_repeated = any(
+            _are_similar(word_lists, others, max_difference) for others in self.list_words
+        )
+        self.list_words.append(word_lists)
         return is_repeated
 
-    def _before_next_part(self, entries: list[str]) -> list[str]:
+    def _cut_at_next_part(self, entries: list[str]) -> list[str]:
         """Return the entries before a line that begins another part, such as `Equipment`."""
         if not (self.has_enough_entries or len(entries) > self.min_count):
             return entries
-        ends = (
-            n
-            for n, entry in enumerate(entries)
-            if self.count + n >= self.min_count
+        end_indexes = (
+            index
+            for index, entry in enumerate(entries)
+            if self.count + index >= self.min_count
             and len(entry) <= MAX_HEADING_CHARS
             and (entry.endswith(("?", "？")) or NEXT_PART_HEADING.fullmatch(entry))
             and not any(map(str.isnumeric, entry))
         )
-        end = next(ends, None)
+        end = next(end_indexes, None)
         self.is_closed = self.is_closed or end is not None
         return entries[:end]
 
@@ -146,13 +146,15 @@ class Section:
         numbered_count = self._numbered_count(entries)
         texts = [LEADING_NUMBER.sub("", entry) for entry in entries]
         may_end = self.has_enough_entries and not (is_certain or numbered_count)
-        end = next((n for n, text in enumerate(texts) if begins_next_part(text)), len(entries))
+        end = next(
+            (index for index, text in enumerate(texts) if begins_next_part(text)), len(entries)
+        )
         if self.is_closed or (may_end and not any(map(is_step, texts))):
             self.is_closed = self.is_closed or end < len(entries)
             return
         if self._are_repeated(entries[:end]):
             return
-        _extend(self.groups, entries[:end], "steps")
+        _add_to_groups(self.groups, entries[:end], "steps")
         self.listed_count += min(numbered_count, end)
         self.is_closed = end < len(entries) and self.has_enough_entries
 
@@ -190,10 +192,10 @@ class Section:
             self.listed_count += self.count - count_before
 
     def add_numbered(self, steps: list[str]) -> None:
-        """Add steps from numbered blocks, even without full stops."""
-        count, listed_count = self.count, self.listed_count
+        """Add steps from numbered blocks, even if they have no periods."""
+        count_before, listed_count = self.count, self.listed_count
         self.add(steps, is_certain=True)
-        self.listed_count = listed_count + self.count - count
+        self.listed_count = listed_count + self.count - count_before
 
     def add_paragraphs(self, texts: list[str]) -> None:
         """Add paragraphs, or hold them back if they follow an ordered list of steps."""
@@ -211,7 +213,7 @@ class Section:
         count_before = self.count
         if lines_between and any(map(is_step, texts)):
             for lines in lines_between:
-                _extend(self.groups, lines, "steps")
+                _add_to_groups(self.groups, lines, "steps")
         self.held_lines = []
         self.add_paragraphs(texts)
         self.last_row = row if self.count > count_before else None
@@ -219,7 +221,7 @@ class Section:
     def _may_be_title(self, texts: list[str]) -> bool:
         """Return True for a short line after a step, without the next step's number."""
         is_after_steps = self.kind == "steps" and self.has_enough_entries
-        return is_after_steps and _is_short(texts) and not self._numbered_count(texts)
+        return is_after_steps and _is_short_line(texts) and not self._numbered_count(texts)
 
     def end_list(self) -> None:
         """Forget the ordered list. After a heading, paragraphs may be steps again."""
@@ -231,14 +233,14 @@ class Section:
         (self.following_steps or self.groups).append((name, []))
 
 
-def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
+def _add_to_groups(groups: Groups, entries: list[str], kind: SectionKind) -> None:
     """Add entries to the last group. Each title begins a new group."""
     for entry in entries[:MAX_ITEMS]:
         text = clean_entry(entry, kind)
         if not text or is_repeated_heading(text):
             continue
-        is_part = kind == "steps" and is_part_name(text)
-        if is_part or is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
+        is_part_title = kind == "steps" and is_part_name(text)
+        if is_part_title or is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
             groups.append((text.rstrip(" :："), []))
             continue
         if not groups:
@@ -248,8 +250,8 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         groups[-1][1].append(text)
 
 
-def _is_short(texts: list[str]) -> bool:
-    """Return True for one line that may be a name or a short step, and begins no other part."""
+def _is_short_line(texts: list[str]) -> bool:
+    """Return True for one line that may be a name or a short step and begins no other part."""
     return len(texts) == 1 and not is_step(texts[0]) and not begins_next_part(texts[0])
 
 
@@ -265,15 +267,17 @@ _UNITS_CLASS = re.compile(
 
 
 def _repeats_last_step(step: str, groups: Groups) -> bool:
-    size = len(step) if step.isascii() else _NON_ASCII_WEIGHT * len(step)
-    return size >= _LONG_STEP and groups[-1][1][-1:] == [step]
+    weighted_chars = len(step) if step.isascii() else _NON_ASCII_WEIGHT * len(step)
+    return weighted_chars >= _MIN_LONG_STEP_CHARS and groups[-1][1][-1:] == [step]
 
 
 def _entry_words(entries: list[str]) -> list[list[str]]:
-    return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
+    return [
+        words for entry in entries if (words := _WORD.findall(without_amount(entry).casefold()))
+    ]
 
 
-_LONG_STEP = 20
+_MIN_LONG_STEP_CHARS = 20
 _NON_ASCII_WEIGHT = 2  # other scripts need fewer characters for a word
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -298,5 +302,5 @@ _MIN_SIMILARITY = 0.85
 
 
 def _max_total_chars(ingredients: list[str]) -> int:
-    measured = count_amounts(ingredients)
-    return 160 * measured + 80 * max(len(ingredients) - measured, 0)
+    measured_count = count_amounts(ingredients)
+    return 160 * measured_count + 80 * max(len(ingredients) - measured_count, 0)

@@ -24,11 +24,11 @@ def join_sections(sections: Iterator[Section]) -> dict[str, list[Section]]:
 
 
 def is_unambiguous(by_kind: dict[str, list[Section]]) -> bool:
-    """Return True for one plausible section of each kind, none of them below the page's title."""
+    """Return True for one plausible section of each kind, not headed by the page's title."""
     return all(
         len(by_kind[kind]) == 1
         and is_plausible(by_kind[kind][0])
-        and not _is_title(by_kind[kind][0])
+        and not _is_below_page_title(by_kind[kind][0])
         for kind in KINDS
     )
 
@@ -45,7 +45,7 @@ def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]
     by_kind: dict[str, list[Section]] = {kind: [] for kind in KINDS}
     for section in sections:
         same_kind = by_kind[section.kind]
-        if same_kind and _continues(same_kind[-1], section):
+        if same_kind and _has_similar_heading(same_kind[-1], section):
             same_kind[-1].groups.extend(section.groups)
         else:
             same_kind.append(section)
@@ -57,7 +57,7 @@ def _join_ingredient_parts(sections: list[Section]) -> list[Section]:
     joined: list[Section] = []
     for section in sections:
         previous = joined[-1] if joined else None
-        if previous is not None and _is_another_part(previous, section):
+        if previous is not None and _continues_ingredients(previous, section):
             previous.groups.extend(section.groups)
         else:
             joined.append(section)
@@ -92,13 +92,13 @@ def _continues_steps(previous: Section, section: Section) -> bool:
     )
 
 
-def _is_title(section: Section) -> bool:
-    """Return True for steps below the page's title, such as `How to make leek soup`."""
+def _is_below_page_title(section: Section) -> bool:
+    """Return True for steps whose heading is the page's title: `How to make leek soup`."""
     heading = section.element
     return heading is not None and heading.tag == "h1" and is_how_to_title(section.heading)
 
 
-def _is_another_part(previous: Section, section: Section) -> bool:
+def _continues_ingredients(previous: Section, section: Section) -> bool:
     first, second = previous.element, section.element
     return (
         first is not None
@@ -112,18 +112,20 @@ def _is_another_part(previous: Section, section: Section) -> bool:
 
 
 def nearest_pair(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
-    """Return the ingredients and steps that are closest in the tree; on a tie, the longest."""
+    """Return the ingredients and steps closest to each other in the tree; on a tie, the best."""
     pairs = [
         (
             _shared_depth(first, second),
             not is_how_to_title(second.heading),
             score(first),
             score(second),
-            -number,
+            -index,
             first,
             second,
         )
-        for number, (first, second) in enumerate(product(_likely(ingredients), _likely(steps)))
+        for index, (first, second) in enumerate(
+            product(_likely_sections(ingredients), _likely_sections(steps))
+        )
     ]
     if pairs:
         *_, first, second = max(pairs, key=lambda pair: pair[:5])
@@ -132,25 +134,25 @@ def nearest_pair(ingredients: list[Section], steps: list[Section]) -> dict[str, 
     return {section.kind: section for section in sorted(unpaired, key=score)}
 
 
-def _likely(sections: list[Section]) -> list[Section]:
+def _likely_sections(sections: list[Section]) -> list[Section]:
     best = max(map(score, sections), default=0)
     return [section for section in sections if 2 * score(section) >= best]
 
 
 def _shared_depth(first: Section, second: Section) -> int:
-    paths = zip(_path(first.element), _path(second.element), strict=False)
+    paths = zip(_ancestor_ids(first.element), _ancestor_ids(second.element), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], paths))
 
 
-def _path(node: LexborNode | None) -> list[int]:
-    path: list[int] = []
-    while node is not None and len(path) < _MAX_PATH:
-        path.append(node.mem_id)
+def _ancestor_ids(node: LexborNode | None) -> list[int]:
+    ids: list[int] = []
+    while node is not None and len(ids) < _MAX_PATH_NODES:
+        ids.append(node.mem_id)
         node = node.parent
-    return path[::-1]
+    return ids[::-1]
 
 
-_MAX_PATH = 600
+_MAX_PATH_NODES = 600
 
 
 def score(section: Section) -> int:
@@ -162,8 +164,8 @@ def score(section: Section) -> int:
     return min(max(steps, 1) if section.is_plain_list else steps, 4)
 
 
-def _continues(previous: Section, section: Section) -> bool:
-    """Return True for a section such as `Ingredients for the sauce`."""
+def _has_similar_heading(previous: Section, section: Section) -> bool:
+    """Return True for two headings with the same first word: `Ingredients for the sauce`."""
     first_words, second_words = previous.heading.lower().split(), section.heading.lower().split()
     return (
         len(first_words) > 1

@@ -40,21 +40,25 @@ class KnownHeading(NamedTuple):
 
 def known_headings(sources: Sources) -> list[KnownHeading]:
     """Return the known headings in document order."""
-    return _without_captions(
-        _without_time_captions(_without_repeated_labels(list(_find_headings(sources))))
+    return _remove_captions(
+        _remove_time_captions(_remove_repeated_labels(list(_find_headings(sources))))
     )
 
 
-def _without_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]:
     """Remove labels that each step repeats, such as `Step`."""
     counts = Counter(text for _, kind, text in headings if kind == "steps")
-    return [h for h in headings if h.kind != "steps" or counts[h.text] <= _MAX_REPEATS]
+    return [
+        heading
+        for heading in headings
+        if heading.kind != "steps" or counts[heading.text] <= _MAX_LABEL_REPEATS
+    ]
 
 
-_MAX_REPEATS = 2
+_MAX_LABEL_REPEATS = 2
 
 
-def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
     Remove captions of times, such as `Preparation: 20 min`.
 
@@ -63,48 +67,54 @@ def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     step_headings = [node for node, kind, _ in headings if kind == "steps"]
     time_captions = [node for node in step_headings if _is_time_caption(node)]
     if len(time_captions) == len(step_headings):
-        time_captions = [node for node in time_captions if _has_time_caption_next_to_it(node)]
+        time_captions = [node for node in time_captions if _is_next_to_time_caption(node)]
     dropped_ids = {node.mem_id for node in time_captions}
     return [heading for heading in headings if heading.element.mem_id not in dropped_ids]
 
 
-def _without_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
+def _remove_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
-    Remove tabs and captions of a value such as `Method: Stove top`.
+    Remove tabs and captions of a short value (`Method: Stove top`).
 
     They are kept if no other heading names the same part of the recipe.
     """
-    captions = {node.mem_id for node, kind, _ in headings if kind != "end" and _is_caption(node)}
-    others = {kind for node, kind, _ in headings if node.mem_id not in captions}
-    return [h for h in headings if h.element.mem_id not in captions or h.kind not in others]
+    caption_ids = {node.mem_id for node, kind, _ in headings if kind != "end" and _is_caption(node)}
+    other_kinds = {kind for node, kind, _ in headings if node.mem_id not in caption_ids}
+    return [
+        heading
+        for heading in headings
+        if heading.element.mem_id not in caption_ids or heading.kind not in other_kinds
+    ]
 
 
 def _is_caption(node: LexborNode) -> bool:
     if node.tag not in _CAPTION_TAGS:
         return False
     text = _following_text(node)
-    return 0 < len(text) <= _MAX_VALUE_CHARS and text[-1:] not in ".!:" and not text[:1].isdigit()
+    return (
+        0 < len(text) <= _MAX_CAPTIONED_CHARS and text[-1:] not in ".!:" and not text[:1].isdigit()
+    )
 
 
 _CAPTION_TAGS = frozenset({"span", "dt", "strong", "b", "label", "em", "button"})
-_MAX_VALUE_CHARS = 25
+_MAX_CAPTIONED_CHARS = 25
 
 
-def _has_time_caption_next_to_it(node: LexborNode) -> bool:
+def _is_next_to_time_caption(node: LexborNode) -> bool:
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None or current.tag in _HEADING_TAGS:
             return False
-        for row in (_neighbor(current, "next"), _neighbor(current, "prev")):
-            if row is not None and row.tag == current.tag:
-                text = spaced_text(row)
+        for neighbor in (_neighbor_element(current, "next"), _neighbor_element(current, "prev")):
+            if neighbor is not None and neighbor.tag == current.tag:
+                text = spaced_text(neighbor)
                 if any(map(str.isdigit, text)) and not is_duration(text) and is_fact(text):
                     return True
         current = current.parent
     return False
 
 
-def _neighbor(node: LexborNode, direction: str) -> LexborNode | None:
+def _neighbor_element(node: LexborNode, direction: str) -> LexborNode | None:
     sibling: LexborNode | None = getattr(node, direction)
     while sibling is not None and (sibling.tag or "-")[:1] in {"-", "!"}:
         sibling = getattr(sibling, direction)
@@ -126,8 +136,8 @@ def _find_headings(sources: Sources) -> Iterator[KnownHeading]:
             continue
         if not text[0].isalpha():
             text = _strip_decoration(text)
-        if tag in _HEADING_TAGS and (parts := _HEADING_PARTS.split(text))[1:]:
-            text = next(filter(_is_heading, (parts[-1], parts[0])), text)
+        if tag in _HEADING_TAGS and (parts := _HEADING_SEPARATOR.split(text))[1:]:
+            text = next(filter(_is_recipe_heading, (parts[-1], parts[0])), text)
         if INGREDIENTS_HEADING.fullmatch(text) or YOU_NEED_HEADING.fullmatch(text):
             if not _is_in_menu(node):
                 yield KnownHeading(node, "ingredients", text)
@@ -140,7 +150,7 @@ def _find_headings(sources: Sources) -> Iterator[KnownHeading]:
 
 _FOOTNOTE_MARKS = frozenset("#*†¹")
 _HEADING_TAGS = frozenset({"h2", "h3", "h4", "h5"})
-_HEADING_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+_HEADING_SEPARATOR = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
 def _is_in_sentence(node: LexborNode) -> bool:
@@ -167,7 +177,7 @@ _SENTENCE_CONTINUATION = re.compile(r"\s*(?:[.,;)]|(?-i:[a-zà-öø-ÿа-яё]))
 
 def _is_in_menu(node: LexborNode) -> bool:
     ancestor = node.parent
-    for _ in range(_MAX_CLIMB):
+    for _ in range(_MAX_ANCESTORS):
         if ancestor is None:
             return False
         if ancestor.tag in {"nav", "footer"}:
@@ -176,7 +186,7 @@ def _is_in_menu(node: LexborNode) -> bool:
     return False
 
 
-_MAX_CLIMB = 12
+_MAX_ANCESTORS = 12
 
 
 def _is_time_caption(node: LexborNode) -> bool:
@@ -185,7 +195,7 @@ def _is_time_caption(node: LexborNode) -> bool:
 
 
 def _following_text(node: LexborNode) -> str:
-    """Return the next element's or text node's text, without a leading colon."""
+    """Return the text of the next element or text node, without a leading colon."""
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None or current.tag == "body":
@@ -203,7 +213,7 @@ def _following_text(node: LexborNode) -> str:
 _MAX_LEVELS = 3
 
 
-def _is_heading(text: str) -> bool:
+def _is_recipe_heading(text: str) -> bool:
     return (
         INGREDIENTS_HEADING.fullmatch(text) is not None or STEPS_HEADING.fullmatch(text) is not None
     )

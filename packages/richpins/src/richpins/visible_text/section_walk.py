@@ -1,9 +1,9 @@
 """
 Collect a recipe's ingredients or steps below a heading, by group.
 
-A walk visits the heading's siblings after it, then those of its parents, and their children if they
-contain another heading. It stops where another part of the page begins, or after a few hundred
-elements.
+A walk visits the siblings after the heading, then those after each of its ancestors. It visits the
+children of elements that contain another heading. It stops where another part of the page begins,
+or after a few hundred elements.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,
 _TEXT_TAGS = frozenset(
     "p div section span pre article dd blockquote label li tr tbody thead main".split()
 )
-_MAX_CLIMB = 9
+_MAX_ANCESTORS = 9
 _MAX_DEPTH = 24
-_MAX_VISITED = 400
-_MAX_EXAMINED = 60
+_MAX_VISITS = 400
+_MAX_EXAMINED_ELEMENTS = 60
 """Maximum lists and paragraphs read in one block."""
 
 
 def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[int, str]) -> None:
     """
-    Collect the entries between a heading and the next one.
+    Add the entries between a heading and the next one to `section`.
 
     `heading_kinds` maps each known heading's `mem_id` to its kind. If there is no heading for
     steps, the walk continues two levels further out after the ingredients.
@@ -61,14 +61,16 @@ class _SectionWalk:
     def __init__(self, section: Section, heading_kinds: Mapping[int, str]) -> None:
         self._section = section
         self._heading_kinds = heading_kinds
-        self._visits_left = _MAX_VISITED
+        self._visits_left = _MAX_VISITS
         # Steps without a heading are expected after the ingredients.
-        self._seeks_steps = section.kind == "ingredients" and "steps" not in heading_kinds.values()
+        self._expects_steps = (
+            section.kind == "ingredients" and "steps" not in heading_kinds.values()
+        )
 
     def run(self, heading: LexborNode) -> None:
-        section, levels_left = self._section, 2 if self._seeks_steps else 0
+        section, levels_left = self._section, 2 if self._expects_steps else 0
         ancestor: LexborNode | None = heading
-        for _ in range(_MAX_CLIMB):
+        for _ in range(_MAX_ANCESTORS):
             if ancestor is None or ancestor.tag in {"body", "html"}:
                 return
             if not self._visit_following(ancestor.next):
@@ -142,7 +144,7 @@ class _SectionWalk:
         section.begin_group(STEP_NUMBER.sub("", text).rstrip(":") or text)
         if not section.count or (node.tag or "") not in {"h1", "h2"}:
             return True
-        if self._seeks_steps and not section.following_steps:
+        if self._expects_steps and not section.following_steps:
             section.is_closed = True
             return True
         return False
@@ -150,22 +152,26 @@ class _SectionWalk:
     def _add_block(self, node: LexborNode, tag: str) -> None:
         elements = [node] if tag in LISTS else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
         if any(element.tag in LISTS for element in elements):
-            self._add_lists(elements[:_MAX_EXAMINED], node)
+            self._add_lists(elements[:_MAX_EXAMINED_ELEMENTS], node)
         elif is_list_title(node):
             self._visit_list_title(node)
         elif self._section.kind == "steps" and (steps := numbered_steps(node)):
             self._section.add_numbered(steps)
         elif tag in _TEXT_TAGS or tag[:1] == "h":
-            texts = self._without_afterwords(read_paragraphs(node, self._section.kind))
+            texts = self._remove_afterwords(read_paragraphs(node, self._section.kind))
             parent = node.parent.mem_id if node.parent is not None else 0
             self._section.add_row(texts, (parent, tag, node.attributes.get("class") or ""))
 
-    def _without_afterwords(self, texts: list[str]) -> list[str]:
-        """Return the strings without tips and invitations. The first string is always kept."""
+    def _remove_afterwords(self, texts: list[str]) -> list[str]:
+        """Remove tips and invitations from `texts`. A section's first entry is always kept."""
         if self._section.kind != "steps":
             return texts
         has_entries = self._section.count
-        return [t for n, t in enumerate(texts) if not (n or has_entries) or not AFTERWORD.search(t)]
+        return [
+            text
+            for index, text in enumerate(texts)
+            if not (index or has_entries) or not AFTERWORD.search(text)
+        ]
 
     def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
         for element in elements:
@@ -200,17 +206,17 @@ class _SectionWalk:
 
 
 def _only_heading(node: LexborNode) -> LexborNode | None:
-    """Return a heading, even if it is in blocks that contain only it and its edit links."""
+    """Return the only heading in a node, even in blocks that contain just it and an edit link."""
     current: LexborNode | None = node
     for _ in range(_MAX_HEADING_WRAPPERS):
         if current is None or _is_heading(current):
             return current
         if current.tag not in _HEADING_WRAPPERS:
             return None
-        inner = [child for child in current.iter() if child.text(strip=True)]
-        if len(inner) > 1 and not (_is_heading(inner[0]) and _is_edit_link(inner[1])):
+        children = [child for child in current.iter() if child.text(strip=True)]
+        if len(children) > 1 and not (_is_heading(children[0]) and _is_edit_link(children[1])):
             return None
-        current = inner[0] if inner else None
+        current = children[0] if children else None
     return None
 
 
@@ -238,7 +244,7 @@ def _is_outside_content(node: LexborNode, block: LexborNode) -> bool:
 
 def _is_inside_list(node: LexborNode, block: LexborNode) -> bool:
     if node.mem_id == block.mem_id:
-        return False  # a table around the block may arrange the page
+        return False  # a table around the block may only lay out the page
     ancestor = node.parent
     while ancestor is not None and ancestor.mem_id != block.mem_id:
         if ancestor.tag in LISTS:

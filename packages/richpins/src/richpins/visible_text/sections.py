@@ -59,22 +59,26 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    Of several sections, it returns the ingredients and steps that are closest in the tree. A recipe
-    card contains both, but an article that describes the steps often precedes it.
+    If there are several, return the ingredients and steps that are closest to each other in the
+    tree. A recipe card contains both, but an article that describes the steps often precedes it.
     """
     best: dict[str, Section] = {}
     if not mentions_recipe(sources.words, sources.document.language):
         return best
     headings = known_headings(sources)
-    by_kind = join_sections(_sections_by_heading(headings))
-    for kind in () if is_unambiguous(by_kind) else KINDS:
+    sections_by_kind = join_sections(_sections_by_heading(headings))
+    for kind in () if is_unambiguous(sections_by_kind) else KINDS:
         class_section = _section_by_class(sources, kind)
-        if class_section is not None and (not by_kind[kind] or is_plausible(class_section)):
-            by_kind[kind].append(class_section)
-    if not any(map(is_plausible, by_kind["ingredients"])):
+        if class_section is not None and (
+            not sections_by_kind[kind] or is_plausible(class_section)
+        ):
+            sections_by_kind[kind].append(class_section)
+    if not any(map(is_plausible, sections_by_kind["ingredients"])):
         amounts_section = _section_by_amounts(sources, headings)
-        by_kind["ingredients"].extend([amounts_section] if amounts_section is not None else [])
-    best = nearest_pair(by_kind["ingredients"], by_kind["steps"])
+        sections_by_kind["ingredients"].extend(
+            [amounts_section] if amounts_section is not None else []
+        )
+    best = nearest_pair(sections_by_kind["ingredients"], sections_by_kind["steps"])
     following_steps = _steps_after(best.get("ingredients"))
     if following_steps is not None and (
         "steps" not in best or best["steps"].heading == "class" or not score(best["steps"])
@@ -90,7 +94,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
     name = normalize_space(heading.text()).casefold() if heading is not None else ""
     ingredients_section = best.get("ingredients") if "steps" in best else None
     ingredients = (
-        [_words(entry) for entry in ingredients_section.entries]
+        [_word_set(entry) for entry in ingredients_section.entries]
         if ingredients_section is not None
         else []
     )
@@ -99,22 +103,22 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
             section.groups[:] = [
                 part for group in section.groups for part in _group_by_names(*group)
             ]
-        for number, (group, entries) in enumerate(section.groups):
-            kept = [entry for entry in entries if entry.casefold() != name]
+        for index, (group, entries) in enumerate(section.groups):
+            kept_entries = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
-                kept = list(_without_ingredients(kept, ingredients))
-            section.groups[number] = (group, kept)
+                kept_entries = list(_skip_repeated_ingredients(kept_entries, ingredients))
+            section.groups[index] = (group, kept_entries)
 
 
 def _group_by_names(name: str | None, steps: list[str]) -> Groups:
-    """Group steps by the short names above them, such as `Wash the leeks` above an explanation."""
+    """Group steps by the short names before them, such as `Wash the leeks`."""
     are_names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
     sentences = [step for step, is_name in zip(steps, are_names, strict=True) if not is_name]
     if (
-        sum(are_names) < _MIN_NAMES
+        sum(are_names) < _MIN_STEP_NAMES
         or any(pair == (True, True) for pair in pairwise([*are_names, True]))
         or not all(step.endswith(_SENTENCE_ENDS) for step in sentences)
-        or sum(map(len, sentences)) < _MIN_CHARS * len(sentences)
+        or sum(map(len, sentences)) < _MIN_MEAN_CHARS * len(sentences)
         or not (are_names[0] or all(map(_is_headline, compress(steps, are_names))))
     ):
         return [(name, steps)]
@@ -129,21 +133,21 @@ def _group_by_names(name: str | None, steps: list[str]) -> Groups:
 
 def _is_headline(name: str) -> bool:
     """Return True for `Make the Rice`: several words, with the longer ones capitalized."""
-    words = [word for word in name.split() if len(word) >= _LONG_WORD]
+    words = [word for word in name.split() if len(word) >= _MIN_LONG_WORD_CHARS]
     return len(name.split()) > 1 and bool(words) and all(word[:1].isupper() for word in words)
 
 
-_LONG_WORD = 4
-_MIN_NAMES, _MAX_NAME_WORDS, _MIN_CHARS = 2, 8, 30
+_MIN_LONG_WORD_CHARS = 4
+_MIN_STEP_NAMES, _MAX_NAME_WORDS, _MIN_MEAN_CHARS = 2, 8, 30
 _SENTENCE_ENDS = (".", "!", ")", "。", "！")
 
 
-def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
+def _skip_repeated_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
     """Yield steps without the ingredients that they repeat: `800 g gnocchi`, `salt`, `pepper`."""
     are_sentences = 3 * sum(step.endswith((".", "!")) for step in steps) >= 2 * len(steps)
     for are_steps, run in groupby(steps, key=is_step):
         entries = list(run)
-        are_repeated = [_repeats(entry, ingredients) for entry in entries]
+        are_repeated = [_repeats_ingredient(entry, ingredients) for entry in entries]
         if are_sentences and not are_steps:
             are_repeated = [
                 is_repeated or starts_with_measure(entry)
@@ -152,13 +156,15 @@ def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Itera
         if (
             are_steps
             or not any(are_repeated)
-            or not all(any(_words(e) <= others for others in ingredients) for e in entries)
+            or not all(
+                any(_word_set(entry) <= others for others in ingredients) for entry in entries
+            )
         ):
             yield from compress(entries, map(not_, are_repeated))
 
 
-def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
-    words = _words(entry)
+def _repeats_ingredient(entry: str, ingredients: list[set[str]]) -> bool:
+    words = _word_set(entry)
     if entry.endswith((".", "!")) or not words:
         return False
     if not count_amounts([entry]):
@@ -166,7 +172,7 @@ def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
     return any(words <= others for others in ingredients) or words <= set().union(*ingredients)
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
@@ -194,7 +200,7 @@ def _sections_by_heading(headings: list[KnownHeading]) -> Iterator[Section]:
 
 
 def _fits_heading(section: Section, heading: str) -> bool:
-    """Return True unless a heading such as `You need` or `Come fare …` lacks its list."""
+    """Return False for a heading such as `You need` or `Come fare …` without a list below it."""
     if YOU_NEED_HEADING.fullmatch(heading):
         return 5 * count_amounts(section.entries) >= 2 * section.count
     return section.listed_count > 0 or not needs_a_list(heading)
@@ -207,15 +213,15 @@ def _section_by_amounts(sources: Sources, headings: list[KnownHeading]) -> Secti
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
         if 5 * count_amounts(entries := _list_lines(node)) >= 3 * len(entries) > 0
     ]
-    certain = [(node, entries) for node, entries in lists if are_ingredients(entries)]
-    if not certain:
+    certain_lists = [(node, entries) for node, entries in lists if are_ingredients(entries)]
+    if not certain_lists:
         return None
-    longest, _ = max(certain, key=lambda pair: len(pair[1]))
-    containers = _containers(longest)
+    longest, _ = max(certain_lists, key=lambda pair: len(pair[1]))
+    ancestors = _nearest_ancestors(longest)
     nearby_lists = [
         (node, entries)
         for node, entries in lists
-        if _containers(node) & containers and (node.tag != "p" or are_ingredients(entries))
+        if _nearest_ancestors(node) & ancestors and (node.tag != "p" or are_ingredients(entries))
     ]
     section = Section("ingredients", "amounts", element=longest)
     for _, entries in nearby_lists:
@@ -232,13 +238,13 @@ def _list_lines(node: LexborNode) -> list[str]:
     if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
         return []
     lines = block_lines(node)
-    return [_BULLETS.sub("", line) for line in lines] if len(lines) > 2 else []
+    return [_LEADING_BULLETS.sub("", line) for line in lines] if len(lines) > 2 else []
 
 
-_BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
+_LEADING_BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
 
 
-def _containers(node: LexborNode) -> set[int]:
+def _nearest_ancestors(node: LexborNode) -> set[int]:
     parent = node.parent
     grandparent = parent.parent if parent is not None else None
     return {
@@ -301,12 +307,12 @@ def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if lists or any(
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
-            continue  # its inner elements are smaller and examined separately
+            continue  # the elements in it are examined separately
         text = spaced_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose_texts.extend([text] if kind == "ingredients" else _lines_without_afterwords(node))
     if kind == "steps":
-        best = _with_more_steps(best, _section_by_step_class(sources))
+        best = _section_with_more_steps(best, _section_by_step_class(sources))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
         return best
     if len(loose_texts) >= (3 if kind == "ingredients" else 1):
@@ -330,7 +336,7 @@ def _belongs_to_next_part(element: LexborNode) -> bool:
     return NEXT_PART_HEADING.fullmatch(normalize_space(previous.text())) is not None
 
 
-def _with_more_steps(first: Section | None, other: Section | None) -> Section | None:
+def _section_with_more_steps(first: Section | None, other: Section | None) -> Section | None:
     sections = [section for section in (first, other) if section is not None]
     return max(sections, key=lambda section: sum(map(is_step, section.entries)), default=None)
 
@@ -339,13 +345,13 @@ def _section_by_step_class(sources: Sources) -> Section | None:
     rows: dict[tuple[int, str], list[LexborNode]] = {}
     for node in sources.document.tree.css('[class*="step" i]')[:_MAX_STEP_ELEMENTS]:
         class_name = node.attributes.get("class") or ""
-        if node.tag in _BLOCKS and node.parent is not None and _IS_STEP_CLASS.search(class_name):
+        if node.tag in _BLOCKS and node.parent is not None and _STEP_ROW_CLASS.search(class_name):
             rows.setdefault((node.parent.mem_id, node.tag or ""), []).append(node)
-    row = max(rows.values(), key=len, default=[])
-    if len(row) < _MIN_ROW or not all(map(is_step, map(spaced_text, row))):
+    longest_row = max(rows.values(), key=len, default=[])
+    if len(longest_row) < _MIN_ROW_STEPS or not all(map(is_step, map(spaced_text, longest_row))):
         return None
-    section = Section("steps", "class", element=row[0])
-    for node in row:
+    section = Section("steps", "class", element=longest_row[0])
+    for node in longest_row:
         heading = node.css_first("h2,h3,h4,h5,h6")
         if heading is not None:
             section.begin_group(normalize_space(heading.text()))
@@ -355,9 +361,9 @@ def _section_by_step_class(sources: Sources) -> Section | None:
 
 
 _MAX_STEP_ELEMENTS = 300
-_MIN_ROW = 3
+_MIN_ROW_STEPS = 3
 _BLOCKS = frozenset({"div", "section", "article"})
-_IS_STEP_CLASS = re.compile(
+_STEP_ROW_CLASS = re.compile(
     r"(?:\A|[\s_-])step(?:[_-]{1,2}(?:item|row|wrapper|container|block))?(?:\Z|[\s\d]|--)",
     re.IGNORECASE,
 )

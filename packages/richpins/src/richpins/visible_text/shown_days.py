@@ -35,18 +35,18 @@ def date_in(text: str) -> int | None:
     """
     Return where the date at the end of a short text begins, or None.
 
-    Of several possible starts, it returns the last, because a name such as `Mar` may look like part
-    of a date.
+    If several positions are possible, return the last, because a name such as `Mar` may look like
+    part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
-    first: dates.Moment | None = None
-    last: int | None = None
+    date: dates.Moment | None = None
+    start: int | None = None
     for match in _WORD_START.finditer(text):
         moment = dates.moment(text[match.start() :])
-        if moment is not None and first in (None, moment):
-            first, last = moment, match.start()
-    return last
+        if moment is not None and date in (None, moment):
+            date, start = moment, match.start()
+    return start
 
 
 _DATE_SEPARATORS = " ,|·–—-•"
@@ -114,7 +114,7 @@ def _dates_in_bylines(sources: Sources, *, in_other_articles: bool) -> Iterator[
 def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates soon after the h1 that are an element's whole text or follow a name."""
     for pattern in (_DATE_ALONE, _DATE_AFTER_NAME):
-        candidate = _first_date(sources, pattern)
+        candidate = _find_first_date(sources, pattern)
         if candidate is not None:
             yield candidate
             return
@@ -122,12 +122,12 @@ def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
 
 def update_dates_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield the date after a word such as `Updated`, soon after the first h1."""
-    candidate = _first_date(sources, _UPDATE_DATE)
+    candidate = _find_first_date(sources, _UPDATE_DATE)
     if candidate is not None:
         yield candidate
 
 
-def _first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
+def _find_first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
     max_bytes = min(_article_bytes_after_heading(sources), _MAX_BYTES_AFTER_HEADING)
     for match in matches_after_heading(sources, pattern, max_bytes):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
@@ -229,7 +229,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for a property's value, which structured data already contains."""
+    """Return True for the value of a property. Structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 

@@ -19,10 +19,10 @@ _BREADCRUMBS = (
     '[class*="breadcrumb" i],[id*="breadcrumb" i],[aria-label*="breadcrumb" i],[class~="crumbs"]'
 )
 _MAX_TRAILS = 10
-_MAX_LINKS = 12
-_MAX_CHARS = 60
-_LANGUAGE = re.compile(r"/[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
-"""The path of a start page in one language, such as `/en`."""
+_MAX_LINKS_PER_TRAIL = 12
+_MAX_CATEGORY_CHARS = 60
+_LANGUAGE_PATH = re.compile(r"/[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
+"""The path of the start page in some language, such as `/en`."""
 _START_PAGE_NAMES = frozenset(
     "home start startseite accueil inicio início home page homepage strona główna hem hjem etusivu "
     "domů domov kezdőlap főoldal acasă ana sayfa главная головна ホーム トップ 홈 首页 首頁".split()
@@ -31,9 +31,9 @@ _START_PAGE_NAMES = frozenset(
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    Yield the last breadcrumb that is not the start page or the product, then labeled categories.
+    Yield the last breadcrumb that is a category, then categories next to a label.
 
-    `name` is the product's name. A labeled category is `Category: Kettles`.
+    The start page and the product called `name` are not categories. A label is `Category:`.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_BREADCRUMBS)[:_MAX_TRAILS]:
@@ -45,16 +45,16 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
 
 
 def _category_names(trail: LexborNode, sources: Sources, name: str | None) -> Iterator[str]:
-    for link in trail.css("a[href]")[:_MAX_LINKS]:
+    for link in trail.css("a[href]")[:_MAX_LINKS_PER_TRAIL]:
         text = normalize_space(link.text()).strip(" ›»>/\\·|")
         target = sources.absolute(link.attributes.get("href") or "")
         if (
             not text
-            or len(text) > _MAX_CHARS
+            or len(text) > _MAX_CATEGORY_CHARS
             or target is None
             or text.casefold() in _START_PAGE_NAMES
         ):
             continue
         path = urlsplit(target).path.rstrip("/")
-        if path and not _LANGUAGE.fullmatch(path) and not is_page_name(text, name):
+        if path and not _LANGUAGE_PATH.fullmatch(path) and not is_page_name(text, name):
             yield text

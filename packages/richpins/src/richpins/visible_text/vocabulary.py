@@ -54,16 +54,21 @@ _STEPS = (
     "як\\s+приготувати.* hur\\s+(?:gör|lagar)\\s+man.* "
     "制作方法 制作步骤 烹饪步骤 調理手順 조리\\s*(?:순서|방법|법)"
 ).split()
-_LEAD = r"(?:the\s+|for\s+the\s+|les\s+|la\s+|las\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
-_TAIL = (
+_OPTIONAL_OPENING = (
+    r"(?:the\s+|for\s+the\s+|les\s+|la\s+|las\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
+)
+_OPTIONAL_ENDING = (
     r"(?:\s*\([^)]{0,40}\))?"
     r"(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need|of|de|del|della|di|do|da|"
     r"met|mit|med|with|con|avec)\b.{0,40})?"
 )
 INGREDIENTS_HEADING = re.compile(
-    rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
+    rf"{_OPTIONAL_OPENING}(?:{'|'.join(_INGREDIENTS)}){_OPTIONAL_ENDING}\s*+[:：!]?\s*+",
+    re.IGNORECASE,
 )
-STEPS_HEADING = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
+STEPS_HEADING = re.compile(
+    rf"{_OPTIONAL_OPENING}(?:{'|'.join(_STEPS)}){_OPTIONAL_ENDING}\s*+[:：!]?\s*+", re.IGNORECASE
+)
 _ASKS_HOW = (
     r"come\s(?:fare|preparare|si)|c[óo]mo\s(?:hacer|preparar|se|fazer)|comment|"
     r"so\s(?:machst|bereitest|geling\w{1,2})|(?:zo|hoe)\smaak\sje|jak\s(?:zrobić|przygotować)|как|як|hur"
@@ -160,7 +165,7 @@ CONTROL_LABEL = re.compile(
     r")\W*",
     re.IGNORECASE,
 )
-"""Strings near ingredients and steps that are neither: buttons, times, servings, calories."""
+"""Strings near ingredients and steps: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
 NOT_A_STEP = re.compile(
     r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
@@ -200,8 +205,8 @@ BARE_AMOUNT = re.compile(
 )
 """An amount or a unit without an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
-_STEP_CHARS = 45
-"""Ingredients are rarely longer. The average step is never shorter."""
+_MIN_MEAN_STEP_CHARS = 45
+"""Ingredients are rarely longer than this. Steps are at least this long on average."""
 
 
 def count_amounts(entries: list[str]) -> int:
@@ -215,7 +220,7 @@ def starts_with_measure(entry: str) -> bool:
 
 
 def without_amount(entry: str) -> str:
-    """Return an entry without its leading amount: `500 g flour` is `flour`."""
+    """Return an entry without its leading amount: `500 g flour` becomes `flour`."""
     return _MEASURED_OR_NUMBER.sub("", entry, count=1)
 
 
@@ -240,15 +245,16 @@ def are_ingredients(entries: list[str]) -> bool:
     """
     if len(entries) < 3 or sum(map(len, entries)) > 80 * len(entries):
         return False
-    count = sum(_MEASURED.match(entry) is not None for entry in entries)
-    return count >= 2 and 5 * count_amounts(entries) >= 3 * len(entries)
+    measured_count = sum(_MEASURED.match(entry) is not None for entry in entries)
+    return measured_count >= 2 and 5 * count_amounts(entries) >= 3 * len(entries)
 
 
 def are_steps(entries: list[str]) -> bool:
     """Return True for long enough sentences, few of which begin with an amount."""
-    chars = sum(map(len, entries))
+    total_chars = sum(map(len, entries))
     return (
-        chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
+        total_chars
+        >= (_MIN_MEAN_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
         and 2 * sum(_SENTENCE_END.search(entry) is not None for entry in entries) >= len(entries)
         and 3 * count_amounts(entries) <= len(entries)
     )
@@ -266,10 +272,10 @@ def are_listed_steps(entries: list[str]) -> bool:
     """
     Return True for list items that may be steps, with several words each and few amounts.
 
-    Numbered steps often have no full stops.
+    Numbered steps often have no periods.
     """
-    phrases = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
-    return 4 * phrases >= 3 * len(entries) and 3 * count_amounts(entries) <= len(entries)
+    phrase_count = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
+    return 4 * phrase_count >= 3 * len(entries) and 3 * count_amounts(entries) <= len(entries)
 
 
 def is_repeated_heading(text: str) -> bool:
@@ -327,14 +333,14 @@ _ONLY_DURATION = re.compile(
 def begins_next_part(text: str) -> bool:
     """Return True for a line such as `Notes:`, but not for `About 30 minutes before serving, …`."""
     return (
-        len(text) <= _MAX_END_CHARS
+        len(text) <= _MAX_NEXT_PART_CHARS
         and text[-1:] not in _SENTENCE_ENDS
         and not any(map(str.isdigit, text))
         and NEXT_PART_HEADING.fullmatch(text) is not None
     )
 
 
-_MAX_END_CHARS = 60
+_MAX_NEXT_PART_CHARS = 60
 
 
 def is_step(text: str) -> bool:
@@ -356,11 +362,11 @@ def mentions_recipe(words: Words, language: str | None) -> bool:
         return True
     code = (language or "").lower()[:2]
     if not code:
-        return words.any(_IN_OTHER_LANGUAGES)
+        return words.any(_INGREDIENTS_WORDS)
     if code == "en":  # templates declare en by default, whatever the page's language
-        return words.any(_FOREIGN_WORDS)
+        return words.any(_NON_ASCII_WORDS)
     return code in INGREDIENTS and words.any(INGREDIENTS[code])
 
 
-_IN_OTHER_LANGUAGES = tuple(w for code, names in INGREDIENTS.items() if code for w in names)
-_FOREIGN_WORDS = tuple(w for w in _IN_OTHER_LANGUAGES if not w.isascii())
+_INGREDIENTS_WORDS = tuple(word for code, words in INGREDIENTS.items() if code for word in words)
+_NON_ASCII_WORDS = tuple(word for word in _INGREDIENTS_WORDS if not word.isascii())
