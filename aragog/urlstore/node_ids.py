@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-from zengraph.links import GROUP_BYTES, Naming
+from zengraph.links import GROUP_BYTES, PARTS, TOGETHER, Naming
 from zengraph.records import ID_BYTES
-from zengraph.tables import PARTS, TOGETHER
 
 _AFTER_SCHEME = len("https://")
 _CACHE_SIZE = 65_536

@@ -26,11 +26,13 @@ from zengraph.links._writer import (
     with_links,
     without,
 )
-from zengraph.tables import Tables
+from zengraph.tables import PARTS, TOGETHER, Tables
 
 __all__ = [
     "COMPACTIONS",
     "GROUP_BYTES",
+    "PARTS",
+    "TOGETHER",
     "CompactionReport",
     "Compactor",
     "InLink",
