@@ -1,4 +1,4 @@
-"""Collect a page's metadata in all syntaxes, for the page types."""
+"""Collect a page's structured data and meta elements for the page types."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from richpins.structured_data.words import HEADING, HEADING_END, MICROFORMATS
 
 MAX_URL_CHARS = 4_096
 
-_SPACE = re.compile(r"[ \t\n\r]")
+_WHITESPACE = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _REPEATED_SCHEME = re.compile(r"https?://[^/?#]*(?=https?://)")
-"""A host that a template added in front of an absolute URL."""
-_TRUST = {
+"""A scheme and host that a template added in front of an absolute URL."""
+_TRUST_ORDER = {
     jsonld.SYNTAX: 0,
     microdata_rdfa.MICRODATA: 1,
     microdata_rdfa.RDFA: 2,
@@ -48,8 +48,8 @@ class Sources:
             microdata_rdfa.read_rdfa(document.tree, graph)
         if words.occurs_in_class(*MICROFORMATS):
             microformats.read(document.tree, graph)
-        _name_recipes(graph)
-        self._folders: dict[str, str] = {}
+        _add_recipe_types(graph)
+        self._folders_by_prefix: dict[str, str] = {}
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
@@ -62,17 +62,17 @@ class Sources:
         return self.words.first(HEADING_END)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Yield each value of the first of `names` that a node has, node by node."""
+        """For each node, yield the values of the first property in `names` that it has."""
         for node in nodes:
             for name in names:
                 if name in node.properties:
-                    where = f"{node.position}.{name}"
+                    position = f"{node.position}.{name}"
                     for value in self._resolved_values(node, name):
-                        yield Candidate(value, node.syntax, where)
+                        yield Candidate(value, node.syntax, position)
                     break
 
     def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Yield all values of a property as one list, node by node."""
+        """For each node, yield the values of its first property in `names` as one list."""
         for node in nodes:
             for name in names:
                 values = self._resolved_values(node, name)
@@ -85,12 +85,12 @@ class Sources:
         return list(map(self.graph.dereference, values)) if name in _NODE_PROPERTIES else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
-        """Yield the contents of meta elements, name by name."""
+        """Yield the contents of the meta elements with these names, in the order of `names`."""
         if self.metas.has_none_of(names):
             return iter(())
-        return self._meta(names)
+        return self._find_meta_candidates(names)
 
-    def _meta(self, names: tuple[str, ...]) -> Iterator[Candidate]:
+    def _find_meta_candidates(self, names: tuple[str, ...]) -> Iterator[Candidate]:
         for name in names:
             for content, number in self.metas.with_positions(name):
                 yield Candidate(content, meta_syntax(name), f"meta[{number}] {name}")
@@ -100,11 +100,11 @@ class Sources:
         return Candidate(text, "html", "h1") if text else None
 
     def visible_candidate(self, heading: str) -> Candidate:
-        """Return a candidate for a value in the visible text, at this heading or caption."""
+        """Return a candidate whose source is this heading or caption in the visible text."""
         return Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return `text` as an absolute http(s) URL, otherwise as written, or None."""
+        """Return `text` as an absolute http(s) URL without normalizing it, or None."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None
@@ -112,41 +112,41 @@ class Sources:
             if _OTHER_SCHEME.match(text):
                 return None
             try:
-                text = self._join(text)
+                text = self._join_url(text)
             except ValueError:
                 return None
             if not text.startswith(("http://", "https://")):
                 return None
         text = _REPEATED_SCHEME.sub("", text)
-        if _SPACE.search(text):
+        if _WHITESPACE.search(text):
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
 
-    def _join(self, text: str) -> str:
+    def _join_url(self, text: str) -> str:
         """Join a reference to the base as `urljoin` does, in a tenth of the time."""
         base = self.document.base_url
         match = _SIMPLE_PATH.fullmatch(text)
-        if match is None or _NOT_SIMPLE.search(text, match.start(2)):
+        if match is None or _DOT_OR_EMPTY_SEGMENT.search(text, match.start(2)):
             return urljoin(base, text)
         prefix, path = match.groups()
-        folder = self._folders.get(prefix)
+        folder = self._folders_by_prefix.get(prefix)
         if folder is None:
-            folder = self._folders[prefix] = (
-                _base_folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
+            folder = self._folders_by_prefix[prefix] = (
+                _resolve_folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
             )
         return folder + path
 
 
 _SIMPLE_PATH = re.compile(r"((?:\.\./|)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
-_NOT_SIMPLE = re.compile(r"/[./]")
-_SIMPLE_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
+_DOT_OR_EMPTY_SEGMENT = re.compile(r"/[./]")
+_SIMPLE_BASE_URL = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
 
-def _base_folder(base: str, prefix: str) -> str | None:
-    """Return the folder to which a prefix of `/` or `../` leads; None if that is ambiguous."""
-    match = _SIMPLE_BASE.fullmatch(base)
-    if match is None or match[2][:1] in {"/", "."} or _NOT_SIMPLE.search(match[2]):
+def _resolve_folder(base: str, prefix: str) -> str | None:
+    """Return the folder to which `/`, `../` or an empty prefix leads; None if `base` is unusual."""
+    match = _SIMPLE_BASE_URL.fullmatch(base)
+    if match is None or match[2][:1] in {"/", "."} or _DOT_OR_EMPTY_SEGMENT.search(match[2]):
         return None
     if prefix == "/":
         return match[1]
@@ -157,23 +157,23 @@ def _base_folder(base: str, prefix: str) -> str | None:
     return match[1] + "".join(f"{name}/" for name in folders[: len(folders) - levels_up])
 
 
-def _name_recipes(graph: Graph) -> None:
-    """Give all nodes with ingredients and steps the type Recipe."""
+def _add_recipe_types(graph: Graph) -> None:
+    """Add the type Recipe to nodes that have ingredients and steps."""
     for node in graph.nodes:
         properties = node.properties
-        if "recipeinstructions" not in properties or node.is_a(_RECIPES):
+        if "recipeinstructions" not in properties or node.is_a(_RECIPE_TYPES):
             continue
-        if properties.keys() & _INGREDIENTS:
+        if properties.keys() & _INGREDIENT_PROPERTIES:
             node.types = (*node.types, "Recipe")
 
 
 _NODE_PROPERTIES = frozenset(
     {"author", "creator", "contributor", "publisher", "director", "actor", "brand", "manufacturer"}
 )
-_RECIPES = frozenset({"recipe"})
-_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+_RECIPE_TYPES = frozenset({"recipe"})
+_INGREDIENT_PROPERTIES = frozenset({"recipeingredient", "ingredients"})
 
 
 def sort_by_trust(nodes: Iterable[Node]) -> list[Node]:
     """Sort JSON-LD first, then microdata, RDFa and microformats, each in document order."""
-    return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))
+    return sorted(nodes, key=lambda node: _TRUST_ORDER.get(node.syntax, 9))

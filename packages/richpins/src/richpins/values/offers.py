@@ -1,8 +1,8 @@
 """
-Read an offer's price: the amount, the currency, and the price before a reduction.
+Read an offer's price: the amount, the currency, and the list price.
 
-An offer has its price in a property, in a monetary amount, or in price specifications. Fees, unit
-prices, partial prices, and prices for members or larger quantities are not the price of one piece.
+The price is in a property, in a monetary amount, or in price specifications. Fees, unit prices,
+partial prices, and prices for members or larger quantities are not the price of one piece.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from richpins.structured_data.microdata_rdfa import FORMER_PRICE
 from richpins.values import money, numbers, scalars
 from richpins.values.availability import Availability, availability, normalize_term, rank
 
-_PRICES = ("price", "lowprice", "minprice")
-_HIGH_PRICES = ("highprice", "maxprice")
-_CURRENCIES = ("pricecurrency", "currency", "currencycode")
-_FEES = frozenset({"deliverychargespecification", "paymentchargespecification"})
+_PRICE_PROPERTIES = ("price", "lowprice", "minprice")
+_HIGH_PRICE_PROPERTIES = ("highprice", "maxprice")
+_CURRENCY_PROPERTIES = ("pricecurrency", "currency", "currencycode")
+_FEE_TYPES = frozenset({"deliverychargespecification", "paymentchargespecification"})
 _LIST_PRICE_TYPES = frozenset(
     {"listprice", "strikethroughprice", "msrp", "srp", "suggestedretailprice", "regularprice"}
 )
-_NOT_CONSUMER_PRICES = frozenset({"invoiceprice", "minimumadvertisedprice"})
-_SPECIAL_CONDITIONS = ("pricecomponenttype", "validformembertier", "membershippointsearned")
+_TRADE_PRICE_TYPES = frozenset({"invoiceprice", "minimumadvertisedprice"})
+_CONDITION_PROPERTIES = ("pricecomponenttype", "validformembertier", "membershippointsearned")
 _PIECE_UNITS = frozenset(
     {"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""}
 )
 """Unit codes and words for pieces."""
 _RENTAL_FUNCTIONS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
-_MAX_CLIMB = 4
+_MAX_ANCESTORS = 4
 
 NO_CURRENCY = "XXX"
 """ISO 4217's code for no currency."""
@@ -49,11 +49,11 @@ class Price:
     offer: Node | None = field(default=None, compare=False)
     """The offer with this price; None if the price is from another source."""
     other_offers: tuple[Node, ...] = field(default=(), compare=False)
-    """The offers whose prices were not chosen."""
+    """The other offers with a price."""
 
 
 IsPlain = Callable[[str], bool]
-"""Decides whether the point in an amount such as `3.350` is a decimal point."""
+"""Returns True if the point in an amount such as `3.350` is a decimal point."""
 
 
 def _is_never_plain(_: str) -> bool:
@@ -66,25 +66,28 @@ def read_offer_price(
     """
     Return an offer's price; None if it has no amount or an uncertain currency.
 
-    `is_plain` decides how to read ambiguous amounts.
+    `is_plain` decides whether a point before three digits is a decimal point.
     """
-    specifications = _nodes(offer.all("pricespecification"))
+    specifications = _filter_nodes(offer.all("pricespecification"))
     code = _find_currency(offer, specifications, country)
     amount, high = (
-        _first_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES)
+        _first_amount(offer, names, code, is_plain)
+        for names in (_PRICE_PROPERTIES, _HIGH_PRICE_PROPERTIES)
     )
     list_price = None
     for specification in specifications:
-        kind = normalize_term(specification.first("pricetype") or "")
-        if kind in _LIST_PRICE_TYPES:
-            list_price = list_price or _first_amount(specification, _PRICES, code, is_plain)
+        price_type = normalize_term(specification.first("pricetype") or "")
+        if price_type in _LIST_PRICE_TYPES:
+            list_price = list_price or _first_amount(
+                specification, _PRICE_PROPERTIES, code, is_plain
+            )
         elif (
             amount is None
-            and kind not in _NOT_CONSUMER_PRICES
+            and price_type not in _TRADE_PRICE_TYPES
             and _is_single_piece_price(specification)
         ):
-            amount = _first_amount(specification, _PRICES, code, is_plain)
-            high = high or _first_amount(specification, _HIGH_PRICES, code, is_plain)
+            amount = _first_amount(specification, _PRICE_PROPERTIES, code, is_plain)
+            high = high or _first_amount(specification, _HIGH_PRICE_PROPERTIES, code, is_plain)
     former_price = _first_amount(offer, (FORMER_PRICE,), code, is_plain)
     amount = next(
         (candidate for candidate in (amount, high, former_price) if candidate is not None), None
@@ -102,20 +105,22 @@ def offer_availability(offer: Node) -> Availability | None:
 
 
 def offer_rank(offer: Node) -> int:
-    """Rank how easily one buyer can get one piece by an offer, from 0 (easily) to 3 (hardly)."""
+    """Return how hard it is for anyone to buy a single piece: 0 (easy) to 3 (hardest)."""
     has_conditions = (
-        any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
+        any(offer.all(name) for name in _CONDITION_PROPERTIES) or _get_min_quantity(offer) > 1
     )
-    is_rent = (
+    is_rental = (
         normalize_term(offer.first("businessfunction") or "").rpartition("#")[2]
         in _RENTAL_FUNCTIONS
     )
-    return 3 if has_conditions or is_rent else rank(offer_availability(offer))
+    return 3 if has_conditions or is_rental else rank(offer_availability(offer))
 
 
 def _is_single_piece_price(specification: Node) -> bool:
-    """Return False for a fee, a partial or unit price, or a price for members or in bulk."""
-    if specification.is_a(_FEES) or any(specification.all(name) for name in _SPECIAL_CONDITIONS):
+    """Return False for a fee, a partial or unit price, or a price for members or bulk buyers."""
+    if specification.is_a(_FEE_TYPES) or any(
+        specification.all(name) for name in _CONDITION_PROPERTIES
+    ):
         return False
     reference = specification.first("referencequantity")
     unit = specification.first("unitcode", "unittext")
@@ -125,24 +130,24 @@ def _is_single_piece_price(specification: Node) -> bool:
             unit = reference.first("unitcode", "unittext") or unit
         else:
             unit = None
-    return normalize_term(unit or "") in _PIECE_UNITS and _min_quantity(specification) <= 1
+    return normalize_term(unit or "") in _PIECE_UNITS and _get_min_quantity(specification) <= 1
 
 
-def _min_quantity(node: Node) -> Decimal:
+def _get_min_quantity(node: Node) -> Decimal:
     quantity = node.first("eligiblequantity")
     if isinstance(quantity, Node):
         quantity = quantity.first("minvalue", "value")
     return numbers.decimal(quantity) or Decimal(1)
 
 
-def _nodes(values: list[Any]) -> list[Node]:
+def _filter_nodes(values: list[Any]) -> list[Node]:
     return [value for value in values if isinstance(value, Node)]
 
 
 def _find_currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
-    """Return an offer's currency; None if its text and its property differ."""
+    """Return an offer's currency; None if the price text and the currency property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
-    texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
+    texts = [text for name in _PRICE_PROPERTIES if isinstance(text := offer.first(name), str)]
     text_currency = next((code for text in texts if (code := money.find_currency(text))), None)
     if declared and text_currency and declared != text_currency:
         return None
@@ -153,8 +158,13 @@ def _find_currency(offer: Node, specifications: list[Node], country: str | None)
 def _declared_currencies(
     offer: Node, specifications: list[Node], country: str | None
 ) -> Iterator[str]:
-    for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_ancestors(offer)]:
-        raw = node.first(*_CURRENCIES)
+    for node in [
+        offer,
+        *_filter_nodes(offer.all(*_PRICE_PROPERTIES)),
+        *specifications,
+        *_ancestors(offer),
+    ]:
+        raw = node.first(*_CURRENCY_PROPERTIES)
         code = money.find_currency(scalars.text(raw), country) if raw is not None else None
         if code:
             yield code
@@ -162,7 +172,7 @@ def _declared_currencies(
 
 def _ancestors(offer: Node) -> Iterator[Node]:
     node = offer.parent
-    for _ in range(_MAX_CLIMB):
+    for _ in range(_MAX_ANCESTORS):
         if node is None:
             return
         yield node
@@ -172,19 +182,24 @@ def _ancestors(offer: Node) -> Iterator[Node]:
 def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount in the first of `names` that has one; None if its values differ."""
+    """Return the amount of the first property in `names` that has a single amount."""
     for name in names:
-        amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
-        amount = _common_amount([candidate for candidate in amounts if candidate is not None])
+        amounts = (_parse_amount(value, currency, is_plain) for value in node.all(name))
+        amount = _choose_common_amount(
+            [candidate for candidate in amounts if candidate is not None]
+        )
         if amount is not None:
             return amount
     return None
 
 
-def _read_value(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
+def _parse_amount(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
     currency_text: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
-        currency_text, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
+        currency_text, value = (
+            value.first(*_CURRENCY_PROPERTIES),
+            value.first("price", "value", "minvalue"),
+        )
     code = money.find_currency(currency_text)
     if code and currency and code != currency:
         return None
@@ -197,9 +212,9 @@ def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
     return plain if plain is not None and is_plain(value) else money.find_amount(value, currency)
 
 
-def _common_amount(amounts: list[Decimal]) -> Decimal | None:
+def _choose_common_amount(amounts: list[Decimal]) -> Decimal | None:
     """
-    Return the amount; None if the values differ.
+    Return the amount on which all values agree, or None.
 
     Templates print 0 for an unset value, and may print an amount both with and without cents.
     """

@@ -1,4 +1,4 @@
-"""Read the prices of items with offers, from the markup or the visible text."""
+"""Read an item's price from its offers in the markup, or from the visible text."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
 
 ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
-"""Finds the visible price, given the country. Returns amount, currency and position."""
+"""Takes the country and returns the visible price: its amount, currency and source."""
 
 
 def find_offers(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the offers of products and their variants, also inside aggregate offers."""
+    """Yield the offers of products and their variants, including those in aggregate offers."""
     offers_left = MAX_OFFERS
     for node in nodes:
         if node.role == "itemoffered" and node.parent is not None:
             yield node.parent
-        for item in [node, *_nodes(node.all("hasvariant", "model"))]:
-            for offer in _nodes(item.all("offers", "offer")):
+        for item in [node, *_filter_nodes(node.all("hasvariant", "model"))]:
+            for offer in _filter_nodes(item.all("offers", "offer")):
                 offers_left -= 1
                 if offers_left < 0:
                     return
                 yield offer
-                yield from _nodes(offer.all("offers", "offer"))[: max(offers_left, 0)]
+                yield from _filter_nodes(offer.all("offers", "offer"))[: max(offers_left, 0)]
 
 
 _PRICE_PROPERTIES = frozenset({"price", "lowprice", "minprice"})
 
 
-def _nodes(values: list[Any]) -> list[Node]:
+def _filter_nodes(values: list[Any]) -> list[Node]:
     return [value for value in values if isinstance(value, Node)]
 
 
-def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _find_price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     for node in nodes:
-        offers = list(find_offers([node]))
-        if offers:
-            yield Candidate(offers, node.syntax, f"{node.position}.offers")
+        node_offers = list(find_offers([node]))
+        if node_offers:
+            yield Candidate(node_offers, node.syntax, f"{node.position}.offers")
         elif node.properties.keys() & _PRICE_PROPERTIES:
             yield Candidate([node], node.syntax, f"{node.position}.price")
     separate_offers = [n for n in sources.graph.find_nodes(_OFFER_TYPES) if n.parent is None]
@@ -85,13 +85,13 @@ _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço
 def read_price(
     sources: Sources, nodes: list[Node], field: str
 ) -> tuple[Decimal, str | None] | None:
-    """Return the price of an item with offers, recorded as `field`."""
+    """Return the amount and currency of an item's price; record their source as `field`."""
     price = declared_price(sources, nodes, field)
     return (price.amount, price.currency) if price else None
 
 
 def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
-    """Return the price in the markup, recorded as `field`."""
+    """Return the price in the markup, and record its source as `field`."""
     country = find_country(sources)
 
     def is_plain(text: str) -> bool:
@@ -100,18 +100,19 @@ def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | N
     return sources.ledger.pick(
         field,
         lambda raw: _parse_price(raw, country, is_plain),
-        _price_candidates(sources, nodes),
+        _find_price_candidates(sources, nodes),
         expected="a price",
     )
 
 
 def visible_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
-    """Return the price in the visible text, recorded as `product.price`."""
+    """Return the price in the visible text, and record its source as `product.price`."""
     visible = shown_price(sources, find_country(sources))
     if visible is None:
         return None
-    sources.ledger.note("product.price", visible[2])
-    return Price(visible[0], visible[1], None, None)
+    amount, currency, candidate = visible
+    sources.ledger.note("product.price", candidate)
+    return Price(amount, currency, None, None)
 
 
 def find_country(sources: Sources) -> str | None:
@@ -120,8 +121,8 @@ def find_country(sources: Sources) -> str | None:
     region = re.split(r"[-_]", locale)[-1].lower()
     if len(region) == 2 and len(locale) == 5:
         return region
-    if locale[:2].lower() in _COUNTRY_OF_LANGUAGE and len(locale) == 2:
-        return _COUNTRY_OF_LANGUAGE[locale[:2].lower()]
+    if locale[:2].lower() in _LANGUAGE_COUNTRIES and len(locale) == 2:
+        return _LANGUAGE_COUNTRIES[locale[:2].lower()]
     top_level = (
         sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
     )
@@ -137,31 +138,42 @@ def _mentions_only_us_dollar(sources: Sources) -> bool:
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
-    Yield where another country's dollar may be mentioned. The regular expression alone would take 1
-    ms for 60 KB.
+    Yield the offsets of possible mentions of another country's dollar.
+
+    The regular expression alone would take 1 ms for 60 KB.
     """
     for start in range(0, len(body), _CHUNK_BYTES):
-        piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
-        for _, offset, _ in _OTHER_DOLLAR_NAMES.find_matches_as_indexes(piece):
+        chunk = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
+        for _, offset, _ in _OTHER_DOLLAR_NAMES.find_matches_as_indexes(chunk):
             yield start + offset
 
 
-_CODES = ("AUD", "CAD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
-_COUNTRIES = ("Australia", "Canada", "Canadian", "New Zealand", "Singapore", "Hong Kong")
-_SYMBOLS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
+_OTHER_DOLLAR_CODES = ("AUD", "CAD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
+_OTHER_DOLLAR_COUNTRIES = (
+    "Australia",
+    "Canada",
+    "Canadian",
+    "New Zealand",
+    "Singapore",
+    "Hong Kong",
+)
+_OTHER_DOLLAR_SYMBOLS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
 _OTHER_DOLLAR_NAMES = BytesAhoCorasick(
-    [name.encode() for name in (*_CODES, *_COUNTRIES, *_SYMBOLS)],
+    [
+        name.encode()
+        for name in (*_OTHER_DOLLAR_CODES, *_OTHER_DOLLAR_COUNTRIES, *_OTHER_DOLLAR_SYMBOLS)
+    ],
     matchkind=MatchKind.LeftmostLongest,
 )
 _MAX_PRICE_BYTES = 20
 _CHUNK_BYTES = 262_144
 _OTHER_DOLLAR = re.compile(
-    rf"\b(?:{'|'.join((*_CODES, *_COUNTRIES))})\b"
-    rf"|\b(?:{'|'.join(map(re.escape, _SYMBOLS))})(?=\s?\d)".encode()
+    rf"\b(?:{'|'.join((*_OTHER_DOLLAR_CODES, *_OTHER_DOLLAR_COUNTRIES))})\b"
+    rf"|\b(?:{'|'.join(map(re.escape, _OTHER_DOLLAR_SYMBOLS))})(?=\s?\d)".encode()
 )
 
 
-_COUNTRY_OF_LANGUAGE = {
+_LANGUAGE_COUNTRIES = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
 """Languages used in one country only, for pages that declare no region."""
@@ -172,7 +184,7 @@ _GENERIC_TOP_LEVEL_DOMAINS = frozenset(
 
 
 def _is_grouped_in_text(body: bytes, text: str) -> bool:
-    """Return True if the text groups a number that the markup has as `1.290`, as in `1.290,00`."""
+    """Return True if the page groups the digits of `text`: `1.290,00` for the markup's `1.290`."""
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
     pattern = (
@@ -213,31 +225,34 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers rank after those in stock; next to these, they affect only the highest price.
-    The currency is that of the first offer with the best rank.
+    Sold-out offers rank after offers in stock. If both exist, sold-out ones affect only the highest
+    price. The currency is that of the first offer with the best rank.
     """
     prices = ((offer, offers.read_offer_price(offer, country, is_plain=is_plain)) for offer in raw)
     offers_with_price = [(offer, price) for offer, price in prices if price]
     if not offers_with_price:
         return None
-    with_availability = {
+    ids_with_availability = {
         id(offer) for offer, _ in offers_with_price if offers.offer_availability(offer)
     }
     ranked = [
         (offers.offer_rank(offer), price)
         for offer, price in offers_with_price
-        if not any(id(part) in with_availability for part in _nodes(offer.all("offers", "offer")))
+        if not any(
+            id(part) in ids_with_availability
+            for part in _filter_nodes(offer.all("offers", "offer"))
+        )
     ]
     best_rank = min(rank for rank, _ in ranked)
-    best = [price for rank, price in ranked if rank == best_rank]
-    same_currency = [price for price in best if price.currency == best[0].currency]
+    best_prices = [price for rank, price in ranked if rank == best_rank]
+    same_currency = [price for price in best_prices if price.currency == best_prices[0].currency]
     lowest = min(same_currency, key=lambda price: price.amount)
-    comparable = [
+    comparable_prices = [
         price
         for offer, price in offers_with_price
         if offers.offer_rank(offer) < _WORST_RANK and price.currency == lowest.currency
     ] or same_currency
-    high = max(max(price.amount, price.high or price.amount) for price in comparable)
+    high = max(max(price.amount, price.high or price.amount) for price in comparable_prices)
     list_prices = [price.list_price for price in (lowest, *same_currency) if price.list_price]
     return replace(
         lowest,
