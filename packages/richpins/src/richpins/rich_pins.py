@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when pages may yield other fields than before."""
+"""Incremented when extraction may return different fields for the same page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class RichPin:
     Typed metadata of one page. Values that the page does not contain are None or empty, never
     guessed.
 
-    What all pages have are attributes of this class. What only the page's type has is in `details`.
-    This record is also the attribute named after the type: `pin.recipe` is the recipe of a recipe
-    page, and None on any other page.
+    The fields that all pages have are attributes of this class. Those of the page's type are in
+    `details`, which is also available under the type's name: `pin.recipe` is the recipe of a recipe
+    page, and None for any other page.
     """
 
     type: str
@@ -47,7 +47,7 @@ class RichPin:
     image: Image | None = None
     """The best of `images`."""
     images: tuple[Image, ...] = ()
-    """All images that the page offers, most trusted first."""
+    """All images that represent the page, most trusted first."""
     published_at: AnyDate | None = None
     modified_at: Moment | None = None
     keywords: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class RichPin:
     """The source of each field, by names such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
-    """What could not be read in the page."""
+    """Descriptions of what could not be read."""
     extractor_version: int = EXTRACTOR_VERSION
 
     @property
@@ -92,7 +92,7 @@ class RichPin:
 
 
 FIELDS_VERSION = 1
-"""Format version, incremented when a field changes its name or shape."""
+"""The version of the format, incremented when the name or shape of a field changes."""
 
 PAGE_FIELDS = (
     "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
@@ -105,27 +105,27 @@ def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
     """
     Return a pin's fields by name (`page.title`, `product.price`), and the source of each.
 
-    Fields without a value are omitted. Values are JSON in UTF-8; with sorted keys, so that equal
+    Fields without a value are omitted. Values are JSON in UTF-8 with sorted keys, so that equal
     values have equal bytes. Decimals are strings; dates and times are ISO 8601.
     """
-    fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
+    fields = {"page.type": orjson.dumps(pin.type), "page.types": _dump_json(pin.types)}
     for name in PAGE_FIELDS:
-        _put(fields, f"page.{name}", getattr(pin, name))
+        _add_field(fields, f"page.{name}", getattr(pin, name))
     if pin.details is not None:
         for detail in fields_of(pin.details):
-            _put(fields, f"{pin.type}.{detail.name}", getattr(pin.details, detail.name))
-    fields["page.extractor_version"] = _json(pin.extractor_version)
+            _add_field(fields, f"{pin.type}.{detail.name}", getattr(pin.details, detail.name))
+    fields["page.extractor_version"] = _dump_json(pin.extractor_version)
     if not pin.types:
         del fields["page.types"]
-    return fields, _provenance(pin, fields)
+    return fields, _describe_provenance(pin, fields)
 
 
-def _put(fields: dict[str, bytes], name: str, value: Any) -> None:
+def _add_field(fields: dict[str, bytes], name: str, value: Any) -> None:
     if value is not None and value not in ((), {}, ""):
-        fields[name] = _json(value)
+        fields[name] = _dump_json(value)
 
 
-def _json(value: Any) -> bytes:
+def _dump_json(value: Any) -> bytes:
     return orjson.dumps(to_json_value(value), option=orjson.OPT_SORT_KEYS)
 
 
@@ -154,7 +154,7 @@ def to_json_value(value: Any) -> Any:
     return value
 
 
-def _provenance(pin: RichPin, fields: Mapping[str, bytes]) -> dict[str, str]:
+def _describe_provenance(pin: RichPin, fields: Mapping[str, bytes]) -> dict[str, str]:
     return {
         name: f"{source.syntax} {source.position}"
         for name, source in pin.provenance.items()
