@@ -166,6 +166,7 @@ class _OpenElements:
             self._close_within(name, _SCOPE_TAGS if name in _SPECIAL_TAGS else _SPECIAL_TAGS)
 
     def _close_implied(self, name: bytes) -> None:
+        """Close the elements that the start tag of `name` closes."""
         if name in _BLOCK_TAGS:
             self._close_within(b"p", _SCOPE_TAGS | {b"button"})
         innermost = self._open[-1] if self._open else b""
@@ -178,8 +179,8 @@ class _OpenElements:
         elif name == b"li":
             self._close_within(name, _SPECIAL_TAGS - {b"li", b"address", b"div", b"p"})
         elif name in {b"dd", b"dt"}:
-            others = _SPECIAL_TAGS - {b"dd", b"dt", b"address", b"div", b"p"}
-            self._close_within(b"dd", others) or self._close_within(b"dt", others)
+            boundary = _SPECIAL_TAGS - {b"dd", b"dt", b"address", b"div", b"p"}
+            self._close_within(b"dd", boundary) or self._close_within(b"dt", boundary)
         elif name in _TABLE_PART_TAGS:
             self._close_in_table(name)
 

@@ -93,7 +93,7 @@ _YEAR_FIRST_DATE = re.compile(
 _CJK_DATE = re.compile(
     r"(?P<y>\d{4})\s?[年년]\s?(?P<mo>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
     r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?"
-    r"(?:\s?(?P<day>上午|凌晨|早上|午前|오전|下午|晚上|午後|오후)?\s?(?P<h>\d{1,2})[:：時时시]\s?(?P<mi>\d{2})"
+    r"(?:\s?(?P<am_pm_word>上午|凌晨|早上|午前|오전|下午|晚上|午後|오후)?\s?(?P<h>\d{1,2})[:：時时시]\s?(?P<mi>\d{2})"
     rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_AM_PM})?",
     re.IGNORECASE,
 )
@@ -340,7 +340,8 @@ def _parse_cjk(text: str) -> Moment | None:
     match = _CJK_DATE.match(_JAPANESE_ERA.sub(_to_western_year, text, count=1))
     if not match:
         return None
-    am_pm = ("a" if match["day"] in _AM_WORDS else "p") if match["day"] else None
+    am_pm_word = match["am_pm_word"]
+    am_pm = ("a" if am_pm_word in _AM_WORDS else "p") if am_pm_word else None
     day = _make_date(int(match["y"]), int(match["mo"]), int(match["d"]))
     return _add_optional_time(day, match, match.string, am_pm=am_pm)
 

@@ -39,7 +39,7 @@ SMALL_PIXELS = 200
 
 
 def read(value: Any, sources: Sources) -> list[Image]:
-    """Return the images in a value: a URL, an ImageObject, or a list of them."""
+    """Return the images in a URL, an ImageObject, or a list of these."""
     result: list[Image] = []
     for item in value if isinstance(value, list) else [value]:
         image = _read_image(item, sources)
