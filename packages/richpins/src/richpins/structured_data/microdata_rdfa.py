@@ -109,9 +109,9 @@ class _ItemBuilder:
         self.graph = graph
         self.syntax = syntax
         self.marked_elements: list[_MarkedElement] = []
-        self.items: dict[int, _MarkedElement] = {}
-        self.owners: dict[int, _MarkedElement | None] = {}
-        self.count = 0
+        self.items_by_element: dict[int, _MarkedElement] = {}
+        self.owners_by_ancestor: dict[int, _MarkedElement | None] = {}
+        self.item_count = 0
         self.chars_left = MAX_VALUE_CHARS
         self.elements_by_target: dict[int, list[LexborNode]] = {}
         """Cached, because many items may refer to the same element."""
@@ -129,17 +129,17 @@ class _ItemBuilder:
             node = Node(
                 tuple(filter(None, map(local_name, types))),
                 self.syntax,
-                f"{self.syntax}[{self.count}]",
+                f"{self.syntax}[{self.item_count}]",
                 self.graph,
                 id=identifier,
             )
-            self.count += 1
+            self.item_count += 1
         marked = _MarkedElement(
             element, attributes, [local_name(name).lower() for name in names], node
         )
         self.marked_elements.append(marked)
         if node is not None:
-            self.items[element.mem_id] = marked
+            self.items_by_element[element.mem_id] = marked
 
     def assign_owners(self) -> None:
         """Assign each property to its owner. Items without an owner go to the top level."""
@@ -202,7 +202,7 @@ class _ItemBuilder:
 
     def add_references(self, tree: LexborHTMLParser) -> None:
         """Add the properties in the elements to which an item's `itemref` refers."""
-        referring = [m for m in self.items.values() if m.attributes.get("itemref")]
+        referring = [m for m in self.items_by_element.values() if m.attributes.get("itemref")]
         if not referring:
             return
         elements_by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
@@ -231,7 +231,7 @@ class _ItemBuilder:
                 continue
             attributes = element.attributes
             names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
-            item = self.items.get(element.mem_id)
+            item = self.items_by_element.get(element.mem_id)
             self._assign(
                 marked.node, _MarkedElement(element, attributes, names, item.node if item else None)
             )
@@ -246,16 +246,16 @@ class _ItemBuilder:
         owner: _MarkedElement | None = None
         while ancestor is not None:
             key = ancestor.mem_id
-            if key in self.items:
-                owner = self.items[key]
+            if key in self.items_by_element:
+                owner = self.items_by_element[key]
                 break
-            if key in self.owners:
-                owner = self.owners[key]
+            if key in self.owners_by_ancestor:
+                owner = self.owners_by_ancestor[key]
                 break
             path.append(key)
             ancestor = ancestor.parent
         for key in path:
-            self.owners[key] = owner
+            self.owners_by_ancestor[key] = owner
         return owner
 
     def _assign(self, node: Node, marked: _MarkedElement) -> None:

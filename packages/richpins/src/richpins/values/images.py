@@ -91,8 +91,8 @@ def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     url: str | None = None
     properties: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
-        starts_image = name == "og:image:secure_url" and url is None
-        if name in {"og:image", "og:image:url"} or starts_image:
+        is_start_of_image = name == "og:image:secure_url" and url is None
+        if name in {"og:image", "og:image:url"} or is_start_of_image:
             if name != "og:image" and url == content:
                 continue
             if url:
