@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pins import pin
 
 from richpins.values.dates import moment
-from richpins.values.month_names import _NAMES, MONTHS, month_number
+from richpins.values.month_names import _NAMES_BY_MONTH, MONTHS, month_number
 
 _DAYS = st.dates(date(1995, 1, 1), date(2035, 12, 31))
 _ORDERS = (
@@ -43,7 +43,7 @@ def test_impossible_day_of_a_named_month_is_ignored(text):
 
 
 def test_ambiguous_month_names_are_not_used():
-    names = [name for month in _NAMES for name in month.split()]
+    names = [name for month in _NAMES_BY_MONTH for name in month.split()]
     assert not [name for name, count in Counter(names).items() if count > 1]
     assert month_number("listopad") is month_number("lip") is None
 

@@ -14,7 +14,7 @@ from richpins.text_sketch import (
     _MIN_PREFERRED_PAIRS,
     _PREFERRED_PAIR,
     MIN_WORDS,
-    _words,
+    _split_words,
     are_near_same,
     similarity,
     sketch_of,
@@ -105,7 +105,7 @@ def test_parsed_page_is_not_changed():
 
 @given(st.text(alphabet="abzäжü_-'1 \n\u2019中กé·\u00a0«"))
 def test_fast_path_finds_the_same_words_as_the_expression(text):
-    assert [word.decode() for word in _words(text)] == _LETTER_OR_WORD.findall(text)
+    assert [word.decode() for word in _split_words(text)] == _LETTER_OR_WORD.findall(text)
 
 
 @pytest.mark.parametrize("count", [920, 960])

@@ -21,7 +21,7 @@ CUT = {
     "richpins.article.opening:_CLOCK": 100,
     "richpins.article.opening:_SENTENCE": 100,
     "richpins.visible_text.captions:_CAPTION_BEFORE": 60,
-    "richpins.structured_data.lenient_json:_WRAPPERS_END": 200,
+    "richpins.structured_data.lenient_json:_CLOSING_WRAPPERS": 200,
 }
 """Patterns with input limited to this number of characters."""
 MADE_FROM_OUR_WORDS = {

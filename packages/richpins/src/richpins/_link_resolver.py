@@ -13,20 +13,20 @@ MAX_HREF_CHARS = MAX_URL_CHARS
 """Longer references are data, not URLs."""
 
 _WHITESPACE = " \t\n\f\r"
-_NOT_FETCHED = (
+_UNSUPPORTED_SCHEMES = (
     "javascript:", "mailto:", "tel:", "data:", "sms:", "whatsapp:", "about:", "blob:", "ftp:",
     "file:", "viber:", "skype:", "fb-messenger:", "android-app:", "ios-app:", "intent:",
 )  # fmt: skip
 
-_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
+_KEPT_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
 """A percent-escape that normalization keeps: uppercase, and not for a letter, digit or `-._~`."""
-_PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
-_QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
+_PLAIN_PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
+_PLAIN_QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
     r"(https?://[a-z0-9.-]+(?::[0-9]+)?(?:/|\Z)|/(?:/[a-z0-9.-]+(?::[0-9]+)?/)?"
     r"|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
-    rf"(?![./])({_PATH}(?:{_ESCAPE}{_PATH}|)*+)"
-    rf"(?:\?({_QUERY}(?:{_ESCAPE}{_QUERY}|)*+))?"
+    rf"(?![./])({_PLAIN_PATH}(?:{_KEPT_ESCAPE}{_PLAIN_PATH}|)*+)"
+    rf"(?:\?({_PLAIN_QUERY}(?:{_KEPT_ESCAPE}{_PLAIN_QUERY}|)*+))?"
 )
 """
 A prefix (scheme and host, `/`, `../` or nothing), a path and a query that the parser and
@@ -38,7 +38,7 @@ class LinkResolver:
     """
     Resolves a page's references.
 
-    `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
+    `base` is the `href` of the page's base element, which is used only if it resolves to an http(s)
     URL. `encoding` is the page's encoding: like browsers, the resolver encodes the letters in a
     query with it (URL Standard, "query state"). Paths are always UTF-8.
     """
@@ -46,27 +46,27 @@ class LinkResolver:
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
         self.base_url = url
         self._encoding = encoding
-        self._resolved: dict[str, str | None] = {}
-        self._prefixes: dict[str, str] = {}
+        self._resolved_urls: dict[str, str | None] = {}
+        self._normalized_prefixes: dict[str, str] = {}
         if base is not None:
             self.base_url = self.resolve(base) or url
-            self._resolved, self._prefixes = {}, {}
+            self._resolved_urls, self._normalized_prefixes = {}, {}
 
     def resolve(self, href: str) -> str | None:
         """Return `href` as an absolute, normalized URL; None if it is too long or not http(s)."""
         if "#" in href:
             href = without_fragment(href)
-        if href in self._resolved:
-            return self._resolved[href]
-        self._resolved[href] = url = self._resolve(href)
+        if href in self._resolved_urls:
+            return self._resolved_urls[href]
+        self._resolved_urls[href] = url = self._resolve_uncached(href)
         return url
 
-    def _resolve(self, href: str) -> str | None:
+    def _resolve_uncached(self, href: str) -> str | None:
         """
-        Resolve a plain reference.
+        Resolve a reference that is not cached.
 
-        Only the first reference with a given prefix is normalized. Concatenating strings for later
-        ones takes a tenth of the time.
+        Among plain references with the same prefix, only the first is normalized. Concatenating
+        strings for later ones takes a tenth of the time.
         """
         match = _PLAIN_REFERENCE.fullmatch(href)
         if match is None or len(href) > MAX_HREF_CHARS:
@@ -74,7 +74,7 @@ class LinkResolver:
         prefix, path, query = match.groups()
         if "//" in path or "/." in path:
             return self._normalize(href)
-        normalized_prefix = self._prefixes.get(prefix)
+        normalized_prefix = self._normalized_prefixes.get(prefix)
         url = (
             self._resolve_first(prefix, path)
             if normalized_prefix is None
@@ -91,12 +91,12 @@ class LinkResolver:
             if url is None or not url.endswith(path):
                 return url
             normalized_prefix = url.removesuffix(path)
-        self._prefixes[prefix] = normalized_prefix
+        self._normalized_prefixes[prefix] = normalized_prefix
         return normalized_prefix + path
 
     def _normalize(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)
-        if len(stripped) > MAX_HREF_CHARS or stripped[:16].lower().startswith(_NOT_FETCHED):
+        if len(stripped) > MAX_HREF_CHARS or stripped[:16].lower().startswith(_UNSUPPORTED_SCHEMES):
             return None
         if "?" in stripped and not stripped.isascii():
             stripped = encode_query(stripped, self._encoding)
@@ -121,11 +121,11 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def encode_query(href: str, encoding: str) -> str:
     """Percent-encode the non-ASCII letters in a reference's query, using the given encoding."""
     url_part, hash_sign, fragment = href.partition("#")
-    path, question, query = url_part.partition("?")
+    path, question_mark, query = url_part.partition("?")
     encoded_query = _NOT_ASCII.sub(
-        lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query
+        lambda match: quote_from_bytes(labels.encode(match[0], encoding), ""), query
     )
-    return f"{path}{question}{encoded_query}{hash_sign}{fragment}"
+    return f"{path}{question_mark}{encoded_query}{hash_sign}{fragment}"
 
 
 def without_fragment(href: str) -> str:

@@ -13,7 +13,7 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values.scalars import text
 
-_WORD = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"\w+")
 _LIST_TYPES = frozenset({"itemlist", "listitem"})
 _MIN_ENTRIES = 3
 """Fewer similar items are usually a subject with its variants or parts."""
@@ -21,7 +21,7 @@ _MAX_EXAMINED = 200
 
 
 def words(name: str) -> set[str]:
-    return set(_WORD.findall(name.lower()))
+    return set(_NAME_WORD.findall(name.lower()))
 
 
 def item_name_words(node: Node) -> set[str]:
@@ -57,10 +57,10 @@ def is_list_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool
     a title of the page, it is an entry only if it is marked as one, because categories and their
     products have words in common.
     """
-    same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
+    similar_nodes = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED
     ]
-    if len({frozenset(item_name_words(node)) for node in same_kind}) < _MIN_ENTRIES:
+    if len({frozenset(item_name_words(node)) for node in similar_nodes}) < _MIN_ENTRIES:
         return False
     if has_address(chosen, find_page_addresses(sources)):
         return False

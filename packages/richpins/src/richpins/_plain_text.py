@@ -24,7 +24,7 @@ _DOUBLE_ENCODED_SPACE = "\u00c2\u00a0"
 """A no-break space whose UTF-8 bytes were read as windows-1252."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
 _DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-_HIDDEN = re.compile(
+_HIDDEN_MARKUP = re.compile(
     r"<(script|style|noscript|template|button|svg|select)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -39,7 +39,7 @@ A button inside a sentence. Its text is part of the sentence: `heat to <button>b
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _RAW_TEXT_TAGS = frozenset({"script", "style", "noscript", "iframe"})
-"""The parser does not look for elements inside these."""
+"""The parser finds no elements inside these."""
 HIDDEN_ELEMENTS = "script,style,template,noscript"
 """CSS selector for elements whose text is not displayed."""
 _GAP_ELEMENTS = f"{HIDDEN_ELEMENTS},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
@@ -71,7 +71,7 @@ def lines(text: str) -> list[str]:
 def displayed_text(element: LexborNode) -> str:
     if element.css_first(HIDDEN_ELEMENTS) is None:
         return " ".join(element.text().split())
-    markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
+    markup = _BLOCK_TAG.sub(" ", _HIDDEN_MARKUP.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
@@ -79,7 +79,7 @@ def block_text(element: LexborNode) -> str:
     """Like `displayed_text`, with gaps between blocks."""
     if element.css_first(_GAP_ELEMENTS) is None:
         return " ".join(element.text().split())
-    markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
+    markup = _BLOCK_TAG.sub(" ", _HIDDEN_MARKUP.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
@@ -87,7 +87,7 @@ def spaced_text(element: LexborNode) -> str:
     """Like `displayed_text`, with a space between elements."""
     if element.css_first(HIDDEN_ELEMENTS) is None:
         return " ".join(element.text(separator=" ").split())
-    markup = _HIDDEN.sub("", element.inner_html or "")
+    markup = _HIDDEN_MARKUP.sub("", element.inner_html or "")
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
@@ -96,7 +96,7 @@ def spaced_lines(element: LexborNode) -> list[str]:
     if element.css_first(HIDDEN_ELEMENTS) is None:
         text = element.text(separator="\n")
     else:
-        text = html.unescape(_TAG.sub("\n", _HIDDEN.sub("", element.inner_html or "")))
+        text = html.unescape(_TAG.sub("\n", _HIDDEN_MARKUP.sub("", element.inner_html or "")))
     return [line for part in text.splitlines() if (line := " ".join(part.split()))]
 
 
@@ -112,29 +112,29 @@ def text_without(
     `max_chars` may be missing.
     """
     text, position, parts = element.text(separator=" "), 0, []
-    remaining = len(text) if max_chars is None else max_chars
-    for node in _outermost(element, omitted_selector):
+    chars_left = len(text) if max_chars is None else max_chars
+    for node in _find_outermost(element, omitted_selector):
         omitted = node.text(separator=" ")
         start = text.find(omitted, position) if omitted and not omitted.isspace() else -1
         if start >= 0:
             parts.append(text[position:start])
-            remaining -= start - position
+            chars_left -= start - position
             position = start + len(omitted)
-            if remaining <= 0:
+            if chars_left <= 0:
                 return gap.join(parts)
     return gap.join([*parts, text[position:]])
 
 
-def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
+def _find_outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
     """Yield the outermost matching elements inside another element, in document order."""
-    nested = 0
+    nested_count = 0
     for node in element.css(selector):
-        if nested:
-            nested -= 1
+        if nested_count:
+            nested_count -= 1
         elif node.tag in _RAW_TEXT_TAGS:
             yield node
         elif node.mem_id != element.mem_id:
-            nested = sum(inner.mem_id != node.mem_id for inner in node.css(selector))
+            nested_count = sum(inner.mem_id != node.mem_id for inner in node.css(selector))
             yield node
 
 
@@ -144,7 +144,7 @@ def block_lines(element: LexborNode) -> list[str]:
     markup = _without_attributes(source)
     if "<button>" in markup:
         markup = _WORD_IN_BUTTON.sub(r"\1\2", markup)
-    markup = _HIDDEN.sub("", markup)
+    markup = _HIDDEN_MARKUP.sub("", markup)
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
         markup = _LINE_END.sub(" ", markup)  # newlines in the source are not displayed
     return lines(_ADJACENT_TAGS.sub(r"\1 \2", markup))

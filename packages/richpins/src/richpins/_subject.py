@@ -1,7 +1,7 @@
 """
 Decide what a page is about: its type, and the items that describe its subject.
 
-Pages declare many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
+Pages declare many items: the site, its owner, breadcrumbs, related items. The subject is chosen by
 type, position, number of properties, and whether it has the page's URL or title. Repetitions of the
 subject, and items of its type in other syntaxes, are further sources.
 
@@ -28,7 +28,7 @@ from richpins.structured_data.sources import Sources, sort_by_trust
 from richpins.values.scalars import text
 
 _MIN_WEIGHT = 20
-_OTHER_ITEM_FIRST = -45
+_FOLLOWING_ITEM_PENALTY = -45
 """Added to the weight of a place or video if another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _SEPARATE_ROLES = frozenset(
@@ -76,36 +76,38 @@ def find_subject(sources: Sources) -> tuple[PageType | None, list[Node]]:
         chosen = choose_item(sources, page_type, nodes) if nodes else None
         if chosen is None or _is_listed(sources, page_type, chosen, nodes):
             continue
-        weight = _weight(sources, page_type, chosen, og_type)
+        weight = _calculate_weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
-            best = (weight, page_type, _with_repeated_items(chosen, nodes))
+            best = (weight, page_type, _add_repeated_items(chosen, nodes))
     if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
     declared_type = (
-        next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
+        next((page_type for page_type in page_types() if og_type in page_type.og_types), None)
+        if og_type
+        else None
     )
-    return declared_type if declared_type is not None else _declared_by_tags(sources, og_type), []
+    return declared_type if declared_type is not None else _find_declared_type(sources, og_type), []
 
 
-def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
-    weight = page_type.weight + _position_rank(chosen)
+def _calculate_weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
+    weight = page_type.weight + _position_weight(chosen)
     if og_type in page_type.og_types:
         weight += page_type.og_weight
-    if page_type.yields_to_others and _follows_another(sources, chosen):
-        weight += _OTHER_ITEM_FIRST
+    if page_type.yields_to_others and _follows_other_item(sources, chosen):
+        weight += _FOLLOWING_ITEM_PENALTY
     return weight + page_type.adjustment(sources, chosen, og_type)
 
 
-def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
+def _find_declared_type(sources: Sources, og_type: str) -> PageType | None:
     declared_type = max(
         page_types(), key=lambda page_type: page_type.declaration_weight(sources, og_type)
     )
     return declared_type if declared_type.declaration_weight(sources, og_type) else None
 
 
-def _follows_another(sources: Sources, node: Node) -> bool:
-    """Return True if another item comes first, as a trip comes before its places."""
-    other = next(_uncommon_items(sources), None)
+def _follows_other_item(sources: Sources, node: Node) -> bool:
+    """Return True if an item of another type comes first, such as the trip before its places."""
+    other = next(_find_uncommon_items(sources), None)
     return (
         other is not None and other.position != node.position and not other.is_a(_page_type_names())
     )
@@ -116,7 +118,7 @@ def _page_type_names() -> frozenset[str]:
     return frozenset(name for page_type in page_types() for name in page_type.schema_types)
 
 
-def _position_rank(node: Node) -> int:
+def _position_weight(node: Node) -> int:
     if node.parent is None and node.role in _SEPARATE_ROLES:
         return -45
     if node.parent is None:
@@ -131,7 +133,7 @@ def _position_rank(node: Node) -> int:
 def _is_listed(sources: Sources, page_type: PageType, chosen: Node, nodes: list[Node]) -> bool:
     """Return True for an entry of a list, unless the page's tags declare a page of this type."""
     og_type = (sources.metas.first("og:type") or "").strip().lower()
-    if og_type in page_type.og_types or _declared_by_tags(sources, og_type) is page_type:
+    if og_type in page_type.og_types or _find_declared_type(sources, og_type) is page_type:
         return False
     return not page_type.is_complete(chosen) and is_list_entry(sources, chosen, nodes)
 
@@ -141,17 +143,19 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
     if len(nodes) == 1:
         return nodes[0]
     addresses = find_page_addresses(sources)
-    title = words(sources.metas.first("og:title") or sources.document.title or "")
+    title_words = words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> float:
         name_words = item_name_words(node)
         overlap = (
-            2 * len(name_words & title) / (len(name_words) + len(title)) if name_words else 0.0
+            2 * len(name_words & title_words) / (len(name_words) + len(title_words))
+            if name_words
+            else 0.0
         )
         return (
             (_PAGE_URL_WEIGHT if has_address(node, addresses) else 0.0)
             + _TITLE_WEIGHT * overlap
-            + _position_rank(node) / 10
+            + _position_weight(node) / 10
             + _PROPERTIES_WEIGHT
             * min(len(node.properties), _MAX_COUNTED_PROPERTIES)
             / _MAX_COUNTED_PROPERTIES
@@ -161,10 +165,11 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
     return max(nodes[:_MAX_EXAMINED], key=score)
 
 
-def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
+def _add_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then the items in other syntaxes that
-    are the only ones of this type there, whatever their names.
+    Return `chosen` and its repetitions, most trusted first, then single items in other syntaxes.
+
+    A single item is the only one of this type in its syntax. Its name may differ.
     """
     name = item_name_words(chosen)
     repetitions, single_items = [chosen], []
@@ -194,10 +199,10 @@ def find_other_subject(sources: Sources) -> list[Node]:
     if not sources.graph.nodes:
         return []
     for candidates in (
-        _uncommon_items(sources),
-        _main_entities(sources),
-        _page_owners(sources),
-        _page_items(sources),
+        _find_uncommon_items(sources),
+        _find_main_entities(sources),
+        _find_page_owners(sources),
+        _find_page_items(sources),
     ):
         node = next(candidates, None)
         if node is not None:
@@ -205,15 +210,15 @@ def find_other_subject(sources: Sources) -> list[Node]:
     return []
 
 
-def _uncommon_items(sources: Sources) -> Iterator[Node]:
+def _find_uncommon_items(sources: Sources) -> Iterator[Node]:
     """Yield one item of each uncommon type that is not a list entry."""
-    by_types: dict[tuple[str, ...], list[Node]] = {}
+    nodes_by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
     for node in [node for node in top_items if _is_top_level_item(node)] or top_items:
         if node.properties and node.types and node.role not in _CREATOR_ROLES:
-            by_types.setdefault(node.types, []).append(node)
+            nodes_by_types.setdefault(node.types, []).append(node)
     addresses = find_page_addresses(sources)
-    for nodes in by_types.values():
+    for nodes in nodes_by_types.values():
         if nodes[0].is_a(_COMMON_TYPES):
             continue
         chosen = next((node for node in nodes if has_address(node, addresses)), nodes[0])
@@ -230,7 +235,7 @@ def _is_top_level_item(node: Node) -> bool:
     return not node.role or node.role in _MAIN_ROLES
 
 
-def _main_entities(sources: Sources) -> Iterator[Node]:
+def _find_main_entities(sources: Sources) -> Iterator[Node]:
     for node in sources.graph.find_nodes(_WEB_PAGE_TYPES):
         for value in node.all("mainentity"):
             if isinstance(value, Node) and value.properties and not value.is_a(_PART_TYPES):
@@ -242,7 +247,7 @@ def _main_entities(sources: Sources) -> Iterator[Node]:
     )
 
 
-def _page_owners(sources: Sources) -> Iterator[Node]:
+def _find_page_owners(sources: Sources) -> Iterator[Node]:
     document = sources.document
     texts = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
     page_names = {normalize_name(name) for name in texts}
@@ -255,7 +260,7 @@ def _page_owners(sources: Sources) -> Iterator[Node]:
                 yield node
 
 
-def _page_items(sources: Sources) -> Iterator[Node]:
+def _find_page_items(sources: Sources) -> Iterator[Node]:
     yield from (n for n in sources.graph.roots if n.properties and n.is_a(_WEB_PAGE_TYPES))
     if sources.document.title is None and sources.document.heading is None:
         yield from (

@@ -22,7 +22,7 @@ MAX_CANDIDATES = 16
 """Maximum candidates of each kind. If a page declares more canonical URLs, none counts."""
 MAX_ALTERNATES = 500
 
-_SPACE = "\t\n\f\r "
+_HTML_WHITESPACE = "\t\n\f\r "
 _REFRESH_TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)[0-9.]*+|\.[0-9.]*+)(?=[;,\t\n\f\r ]|\Z)")
 _REFRESH_URL = re.compile(r"url[\t\n\f\r ]*+=[\t\n\f\r ]*+", re.IGNORECASE)
 _MAX_REFRESH_S = 2_147_483_647.0
@@ -43,7 +43,7 @@ def collect(
     `url` is the requested URL, `final_url` the URL that returned the page, and `redirects` the hops
     between the two in order. `headers` are the last response's headers, with names in any case.
     """
-    targets = _Targets(document)
+    targets = _TargetResolver(document)
     links = document.link_elements
     return Evidence(
         url=url,
@@ -81,17 +81,17 @@ def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -
 
 def meta_refresh(content: str) -> tuple[float, str | None] | None:
     """
-    Parse a refresh into its delay in whole seconds and its target as written, or return None.
+    Return a meta refresh's delay in whole seconds and its target as written; None if invalid.
 
-    The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
+    The target is None if the page is to be reloaded. The steps are the HTML Standard's "shared
     declarative refresh steps" (4.2.5.3).
     """
     match = _REFRESH_TIME.match(content)
     if not match:
         return None
     delay_s = float(min(int(match[1][:12]), _MAX_REFRESH_S)) if match[1] else 0.0
-    rest = content[match.end() :].lstrip(_SPACE)
-    rest = rest[1:].lstrip(_SPACE) if rest[:1] in {";", ","} else rest
+    rest = content[match.end() :].lstrip(_HTML_WHITESPACE)
+    rest = rest[1:].lstrip(_HTML_WHITESPACE) if rest[:1] in {";", ","} else rest
     if not rest:
         return delay_s, None
     url_prefix = _REFRESH_URL.match(rest)
@@ -102,10 +102,10 @@ def _unquote(text: str) -> str:
     """Return the text before the closing quote. The URL parser strips white space at both ends."""
     if text[:1] in {'"', "'"}:
         text = text[1:].partition(text[0])[0]
-    return text.strip(_SPACE).translate({9: None, 10: None, 13: None})
+    return text.strip(_HTML_WHITESPACE).translate({9: None, 10: None, 13: None})
 
 
-class _Targets:
+class _TargetResolver:
     """Resolves candidate URLs and records invalid ones by source."""
 
     def __init__(self, document: Document) -> None:
@@ -138,7 +138,7 @@ def _link_targets(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> I
     )
 
 
-def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> Iterable[str]:
+def _from_link_headers(headers: Headers, final_url: str, targets: _TargetResolver) -> Iterable[str]:
     values = [value for name, value in headers if name.lower() == "link"]
     return (
         link.url
@@ -147,7 +147,7 @@ def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> I
     )
 
 
-def _find_refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
+def _find_refresh(document: Document, targets: _TargetResolver) -> tuple[float, str] | None:
     """Return the page's first refresh if its target is valid. Browsers also use the first one."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
@@ -158,9 +158,11 @@ def _find_refresh(document: Document, targets: _Targets) -> tuple[float, str] | 
     return None
 
 
-def _find_alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
-    for count, link in enumerate(x for x in links if "alternate" in x.rel):
+def _find_alternates(
+    links: Iterable[LinkElement], targets: _TargetResolver
+) -> Iterable[tuple[str, str]]:
+    for index, link in enumerate(link for link in links if "alternate" in link.rel):
         language = link.attributes.get("hreflang")
         url = targets.resolve("hreflang", link.href) if language else None
-        if language and url and count < MAX_ALTERNATES:
+        if language and url and index < MAX_ALTERNATES:
             yield language.strip().lower(), url

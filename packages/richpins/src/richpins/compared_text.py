@@ -48,12 +48,12 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     main = page.tree.css_first("main, [role=main]") or page.tree.body
     if main is None:
         return page.title or ""
-    names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
-    if FORM in names and _is_mostly_a_form(main):
-        names.remove(FORM)
+    omitted_tags = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
+    if FORM in omitted_tags and _is_mostly_a_form(main):
+        omitted_tags.remove(FORM)
     text = (
-        text_without(main, ",".join(names), gap, max_chars=MAX_CHARS)
-        if names
+        text_without(main, ",".join(omitted_tags), gap, max_chars=MAX_CHARS)
+        if omitted_tags
         else main.text(separator=" ")
     )
     return f"{page.title or ''} {text}"

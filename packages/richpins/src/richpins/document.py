@@ -51,7 +51,7 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Reports which words occur in the body, however their letters are encoded."""
+    """Tells which words occur in the body, even if their letters are escaped."""
     title: str | None
     description: str | None
     language: str | None
@@ -65,7 +65,7 @@ class Document:
     headings: tuple[str, ...]
     """The text of each h1 that is not empty, at most MAX_HEADINGS."""
     banners: frozenset[str]
-    """The texts in `headings` that link to the site's start page."""
+    """Those texts in `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
     html_attributes: Attributes
     resolver: LinkResolver
@@ -73,11 +73,13 @@ class Document:
     """Descriptions of what was cut off or could not be read."""
     text: str | None = None
     """The whole text of a document that is not HTML; None for HTML."""
-    _first: dict[str, str] = field(default_factory=dict, repr=False)
+    _content_by_name: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
         """Return the content of the first of `names` (name, property or itemprop) that has any."""
-        return next((self._first[name] for name in names if name in self._first), None)
+        return next(
+            (self._content_by_name[name] for name in names if name in self._content_by_name), None
+        )
 
     def resolve(self, href: str) -> str | None:
         """Resolve `href` to an absolute, normalized URL; None if it is not http(s)."""
@@ -96,13 +98,13 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     encoding_name = encoding(body, content_type)
     problems: list[str] = []
     markup = markup_limits.limit_markup(to_utf8(body, encoding_name, problems), problems)
-    head = _Head(parse_tree(markup), Words(markup))
+    head = _HeadElements(parse_tree(markup), Words(markup))
     return _read_head(
         head, url=url, encoding_name=encoding_name, body=markup, problems=problems, agent=agent
     )
 
 
-class _Head:
+class _HeadElements:
     """The elements that describe a page, in document order, from one query of its tree."""
 
     def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
@@ -121,8 +123,8 @@ class _Head:
             query += ",base"
         if words.any(JSON_LD):
             query += ",script[type]"
-        for count, node in enumerate(tree.css(query)):
-            if count >= MAX_HEAD_ELEMENTS:
+        for index, node in enumerate(tree.css(query)):
+            if index >= MAX_HEAD_ELEMENTS:
                 self.is_truncated = True
                 break
             self._add(node)
@@ -157,10 +159,14 @@ _START_PAGE = re.compile(r"(?:https?:)?//[^/?#]+/?|/|\./|(?:\.\./)+")
 
 def _is_in_svg(node: LexborNode) -> bool:
     parent = node.parent
-    return parent is not None and parent.tag not in {"head", "body", "html"} and _has_svg(parent)
+    return (
+        parent is not None
+        and parent.tag not in {"head", "body", "html"}
+        and _has_svg_ancestor(parent)
+    )
 
 
-def _has_svg(node: LexborNode | None) -> bool:
+def _has_svg_ancestor(node: LexborNode | None) -> bool:
     for _ in range(16):
         if node is None:
             return False
@@ -171,11 +177,17 @@ def _has_svg(node: LexborNode | None) -> bool:
 
 
 def _read_head(
-    head: _Head, *, url: str, encoding_name: str, body: bytes, problems: list[str], agent: str
+    head: _HeadElements,
+    *,
+    url: str,
+    encoding_name: str,
+    body: bytes,
+    problems: list[str],
+    agent: str,
 ) -> Document:
     if head.is_truncated:
         problems.append(f"more than {MAX_HEAD_ELEMENTS} head elements: the rest was not read")
-    first = _first_contents(head.metas)
+    content_by_name = _first_contents(head.metas)
     resolver = LinkResolver(url, head.base, encoding_name)
     html = head.tree.root.attributes if head.tree.root is not None else {}
     return Document(
@@ -186,22 +198,24 @@ def _read_head(
         tree=head.tree,
         words=head.words,
         title=head.title,
-        description=first.get("description") or None,
-        language=_language(html, first, head.metas),
+        description=content_by_name.get("description") or None,
+        language=_find_language(html, content_by_name, head.metas),
         robots=from_meta(
             ((m.get("name") or "", m.get("content") or "") for m in head.metas if "name" in m),
             agent=agent,
         ),
         metas=tuple(head.metas),
-        link_elements=_link_elements(head),
+        link_elements=_make_link_elements(head),
         heading=next(iter(head.headings), None),
         headings=tuple(head.headings),
         banners=frozenset(head.banners),
-        json_ld=tuple(node.text() for kind, node in head.scripts if "ld+json" in kind),
+        json_ld=tuple(
+            node.text() for script_type, node in head.scripts if "ld+json" in script_type
+        ),
         html_attributes=html,
         resolver=resolver,
         problems=tuple(problems),
-        _first=first,
+        _content_by_name=content_by_name,
     )
 
 
@@ -211,7 +225,7 @@ def normalize_space(text: str) -> str:
 
 
 def _first_contents(metas: list[Attributes]) -> dict[str, str]:
-    first: dict[str, str] = {}
+    content_by_name: dict[str, str] = {}
     for attributes in metas:
         content = attributes.get("content")
         if not content or content.isspace():
@@ -220,11 +234,13 @@ def _first_contents(metas: list[Attributes]) -> dict[str, str]:
             names = attributes.get(key)
             if names:
                 for name in names.lower().split():
-                    first.setdefault(name, content.strip())
-    return first
+                    content_by_name.setdefault(name, content.strip())
+    return content_by_name
 
 
-def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) -> str | None:
+def _find_language(
+    html: Attributes, content_by_name: dict[str, str], metas: list[Attributes]
+) -> str | None:
     declared_language = html.get("lang") or html.get("xml:lang")
     if not declared_language:
         declared_language = next(
@@ -235,10 +251,10 @@ def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) 
             ),
             None,
         )
-    return (declared_language or first.get("og:locale") or "").strip() or None
+    return (declared_language or content_by_name.get("og:locale") or "").strip() or None
 
 
-def _link_elements(head: _Head) -> tuple[LinkElement, ...]:
+def _make_link_elements(head: _HeadElements) -> tuple[LinkElement, ...]:
     elements = []
     for attributes, node in head.links:
         href = attributes.get("href")

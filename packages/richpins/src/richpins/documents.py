@@ -36,16 +36,17 @@ MAX_PAGES = 2_000
 """Maximum number of PDF pages. The rest is omitted."""
 MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is read; enough for about 200 pages of a report."""
-_MAX_TITLE = 200
+_MAX_TITLE_CHARS = 200
 _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
-"""A text's language is detected only if it has this many words and this fraction of letters."""
+"""The language is detected only if the text has this many words and this fraction of letters."""
 _MAX_DETECTION_CHARS = 20_000
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# Matches only from the first space of a run; otherwise, each would search to the end of the line.
-_BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
-_LINES = re.compile(r"\n{3,}")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+# Matches only at the first space of a run. Otherwise, each space would start a search to the end
+# of the line.
+_TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
+_BLANK_LINES = re.compile(r"\n{3,}")
 # Default titles and authors that programs write.
-_NOT_TITLE = re.compile(
+_PROGRAM_TITLE = re.compile(
     r"(?i)(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|unknown|title|document\d*|slide 1|"
     r"\(?anonymous\)?|.*\.(?:docx?|odt|rtf|pdf|indd|qxd|dvi|tex|pptx?|xlsx?|ps|html?|fm))"
 )
@@ -73,8 +74,8 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     For types other than HTML, PDF and plain text, only facts from the URL are available. An
     encrypted or unreadable PDF has no text; see `Document.problems`.
     """
-    if read := _READERS.get(_detect_media_type(body, content_type)):
-        return _to_document(read(body, content_type), url=url, agent=agent)
+    if parse_text := _PARSERS_BY_TYPE.get(_detect_media_type(body, content_type)):
+        return _to_document(parse_text(body, content_type), url=url, agent=agent)
     markup = body if is_html(content_type) else b""
     return document.parse(markup, url=url, content_type=content_type, agent=agent)
 
@@ -89,20 +90,20 @@ def _media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip(" \t").lower()
 
 
-def _to_document(read: _ParsedText, *, url: str, agent: str) -> Document:
-    attribute = f' lang="{read.language}"' if read.language else ""
-    title = f"<title>{html.escape(read.title)}</title>" if read.title else ""
+def _to_document(parsed: _ParsedText, *, url: str, agent: str) -> Document:
+    attribute = f' lang="{parsed.language}"' if parsed.language else ""
+    title = f"<title>{html.escape(parsed.title)}</title>" if parsed.title else ""
     head = f"<!doctype html><html{attribute}><head>{title}</head><body></body></html>"
     page = document.parse(
         head.encode(), url=url, content_type="text/html;charset=utf-8", agent=agent
     )
-    return replace(page, text=read.text, encoding=read.encoding, problems=read.problems)
+    return replace(page, text=parsed.text, encoding=parsed.encoding, problems=parsed.problems)
 
 
 def _read_plain(body: bytes, content_type: str | None) -> _ParsedText:
     problems: list[str] = []
     encoding_name = encoding(body, content_type)
-    text = _clean(to_utf8(body, encoding_name, problems).decode("utf-8", "replace"), problems)
+    text = _clean_text(to_utf8(body, encoding_name, problems).decode("utf-8", "replace"), problems)
     return _ParsedText(
         text, _first_line(text), _detect_language(text), encoding_name, tuple(problems)
     )
@@ -110,7 +111,7 @@ def _read_plain(body: bytes, content_type: str | None) -> _ParsedText:
 
 def _read_pdf(body: bytes, _content_type: str | None) -> _ParsedText:
     try:
-        import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
+        import pypdf  # noqa: PLC0415 - an optional extra that takes 0.1 s
     except ModuleNotFoundError:
         return _ParsedText("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
     # pypdf logs a line for each error in a file.
@@ -124,32 +125,32 @@ def _read_pdf(body: bytes, _content_type: str | None) -> _ParsedText:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged file may raise anything
         return _ParsedText("", problems=(_describe_problem("it cannot be read", error),))
-    text = _clean("\n\n".join(_page_texts(reader, problems)), problems)
+    text = _clean_text("\n\n".join(_read_page_texts(reader, problems)), problems)
     title = _text_or_none(lambda: _declared_title(reader)) or _first_line(text)
     language = _text_or_none(lambda: _declared_language(reader)) or _detect_language(text)
     return _ParsedText(text, title, language, problems=tuple(problems))
 
 
-def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
+def _read_page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
     """Return each page's text, up to the limits; empty for an unreadable page."""
     texts: list[str] = []
-    chars, unreadable, started_s = 0, 0, time.thread_time()
+    char_count, unreadable_count, started_s = 0, 0, time.thread_time()
     try:
-        for number, page in enumerate(reader.pages):
+        for index, page in enumerate(reader.pages):
             is_over_limit = time.thread_time() - started_s > MAX_CPU_S
-            if is_over_limit or number >= MAX_PAGES or chars > MAX_CHARS:
-                problems.append(f"PDF: the text ends after {number} pages")
+            if is_over_limit or index >= MAX_PAGES or char_count > MAX_CHARS:
+                problems.append(f"PDF: the text ends after {index} pages")
                 break
             text = _text_or_none(page.extract_text)
-            unreadable += text is None
+            unreadable_count += text is None
             texts.append(text or "")
-            chars += len(texts[-1])
+            char_count += len(texts[-1])
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the tree of pages is damaged
         problems.append(_describe_problem(f"the text ends after {len(texts)} pages", error))
-    if unreadable:
-        problems.append(f"PDF: pages that cannot be read: {unreadable}")
+    if unreadable_count:
+        problems.append(f"PDF: pages that cannot be read: {unreadable_count}")
     return texts
 
 
@@ -169,8 +170,8 @@ def _describe_problem(description: str, error: Exception) -> str:
 
 def _declared_title(reader: PdfReader) -> str | None:
     metadata = reader.metadata
-    title = normalize_space(_CONTROLS.sub("", metadata.title or "")) if metadata else ""
-    return title[:_MAX_TITLE] if title and not _NOT_TITLE.fullmatch(title) else None
+    title = normalize_space(_CONTROL_CHARACTERS.sub("", metadata.title or "")) if metadata else ""
+    return title[:_MAX_TITLE_CHARS] if title and not _PROGRAM_TITLE.fullmatch(title) else None
 
 
 def _declared_language(reader: PdfReader) -> str | None:
@@ -178,21 +179,25 @@ def _declared_language(reader: PdfReader) -> str | None:
     return language if _LANGUAGE.fullmatch(language) else None
 
 
-def _clean(text: str, problems: list[str]) -> str:
+def _clean_text(text: str, problems: list[str]) -> str:
     """Return the text in NFC, without control characters and surplus white space."""
     if len(text) > MAX_CHARS:
         problems.append(f"the text ends after {MAX_CHARS} characters")
         text = text[:MAX_CHARS]
     text = text.encode("utf-8", "replace").decode()  # UTF-8 cannot represent lone surrogates
-    lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
-    return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
+    lines = _CONTROL_CHARACTERS.sub(
+        "", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
+    )
+    return unicodedata.normalize(
+        "NFC", _BLANK_LINES.sub("\n\n", _TRAILING_BLANKS.sub("\n", lines))
+    ).strip()
 
 
 def _first_line(text: str) -> str | None:
     """Return the first line if it may be a title: it is short and consists mostly of words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
-    is_title = line and len(line) <= _MAX_TITLE and 2 * letters >= len(line.replace(" ", ""))
+    is_title = line and len(line) <= _MAX_TITLE_CHARS and 2 * letters >= len(line.replace(" ", ""))
     return line if is_title else None
 
 
@@ -208,4 +213,4 @@ def _detect_language(text: str) -> str | None:
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
-_READERS = {PDF: _read_pdf, PLAIN: _read_plain}
+_PARSERS_BY_TYPE = {PDF: _read_pdf, PLAIN: _read_plain}

@@ -51,7 +51,7 @@ TEXT, ANY = FieldType("text"), FieldType("any")
 INTEGER, NUMBER, BOOLEAN = FieldType("integer"), FieldType("number"), FieldType("boolean")
 DECIMAL = FieldType("decimal")
 
-_SCALARS = {
+_SCALAR_TYPES = {
     str: TEXT, int: INTEGER, float: NUMBER, bool: BOOLEAN, Decimal: DECIMAL,
     date: FieldType("date"),
 }  # fmt: skip
@@ -80,7 +80,7 @@ def type_of(hint: Any) -> FieldType:
     Raises:
         TypeError: such values are not supported.
     """
-    if scalar := _SCALARS.get(hint):
+    if scalar := _SCALAR_TYPES.get(hint):
         return scalar
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:

@@ -1,4 +1,4 @@
-"""Extract a page's anchors as absolute, normalized URLs, each once, in document order."""
+"""Extract the targets of a page's anchors in document order, each once, as normalized URLs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_TEXT_CHARS = 200
 MAX_TOTAL_CHARS = 1_048_576
 """Maximum total characters of a page's URLs; a thousand real URLs have about 100,000."""
 
-_MAX_TEXT_PER_BODY = 2
+_MAX_TEXT_RATIO = 2
 """Maximum text read, as a multiple of the page's length: nested anchors repeat their text."""
 
-_RELS = ("nofollow", "ugc", "sponsored")
+_FLAG_RELATIONS = ("nofollow", "ugc", "sponsored")
 
 
 class Link(NamedTuple):
@@ -31,7 +31,7 @@ class Link(NamedTuple):
     text: str = ""
     """The first non-empty text, title, label or image alt text of its anchors."""
     nofollow: bool = False
-    """This field and the next two are True only if that is true of every anchor to the URL."""
+    """True only if every anchor to the URL has this relation; the same applies to the next two."""
     ugc: bool = False
     sponsored: bool = False
 
@@ -49,22 +49,22 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     resolve = document.resolver.resolve
     page_url = document.resolve(document.url) or document.url
     body_bytes = len(document.body)
-    text_budget = body_bytes * _MAX_TEXT_PER_BODY
+    text_chars_left = body_bytes * _MAX_TEXT_RATIO
     has_images: bool | None = None
     has_base = document.base_url != document.url
     query = "a[href],area[href]" if AREA in document.words else "a[href]"
     for node in document.tree.css(query):
         attributes = node.attributes
-        href = address = attributes.get("href") or attributes.get("xlink:href") or ""
+        href = target = attributes.get("href") or attributes.get("xlink:href") or ""
         if "#" in href:
             if href[0] == "#" and not has_base:
                 continue
-            address = without_fragment(href)
-        if address in finished_hrefs:
+            target = without_fragment(href)
+        if target in finished_hrefs:
             continue
-        url = resolve(address)
+        url = resolve(target)
         if url is None:
-            finished_hrefs.add(address)
+            finished_hrefs.add(target)
             continue
         if url == page_url and "#" in href:
             continue
@@ -74,41 +74,41 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             if len(links) >= limit or url_chars_left < 0:
                 break
         elif link.text and not (link.nofollow or link.ugc or link.sponsored):
-            finished_hrefs.add(address)
+            finished_hrefs.add(target)
             continue
         text = ""
-        if text_budget > 0 and not (link and link.text):
+        if text_chars_left > 0 and not (link and link.text):
             anchor_text = node.text_lexbor()
-            text_budget -= len(anchor_text) or body_bytes // limit
-            text = " ".join(anchor_text.split()) or _title(attributes)
+            text_chars_left -= len(anchor_text) or body_bytes // limit
+            text = " ".join(anchor_text.split()) or _find_title(attributes)
             if not text:
                 if has_images is None:
                     has_images = document.tree.css_first("img[alt]") is not None
-                text = _alt(node) if has_images else ""
+                text = _find_alt_text(node) if has_images else ""
         text = text[:MAX_TEXT_CHARS]
         if "rel" in attributes:
-            new_link = _link(url, text, attributes)
+            new_link = _make_link(url, text, attributes)
         else:
             new_link = tuple.__new__(Link, (url, text, False, False, False))
         links[url] = _merge(link, new_link) if link else new_link
     return tuple(links.values())
 
 
-def _link(url: str, text: str, attributes: dict[str, str | None]) -> Link:
+def _make_link(url: str, text: str, attributes: dict[str, str | None]) -> Link:
     rel = attributes.get("rel")
     if not rel:
         return Link(url, text)
-    flags = _cached_flags(rel) if len(rel) <= _MAX_CACHED_CHARS else _flags(rel)
+    flags = _parse_flags_cached(rel) if len(rel) <= _MAX_CACHED_CHARS else _parse_flags(rel)
     return tuple.__new__(Link, (url, text, *flags))
 
 
-def _flags(rel: str) -> tuple[bool, ...]:
+def _parse_flags(rel: str) -> tuple[bool, ...]:
     words = rel.lower().replace(",", " ").split()
-    return tuple(name in words for name in _RELS)
+    return tuple(name in words for name in _FLAG_RELATIONS)
 
 
 _MAX_CACHED_CHARS = 100
-_cached_flags = lru_cache(256)(_flags)
+_parse_flags_cached = lru_cache(256)(_parse_flags)
 
 
 def _merge(link: Link, other: Link) -> Link:
@@ -121,11 +121,11 @@ def _merge(link: Link, other: Link) -> Link:
     )
 
 
-def _title(attributes: dict[str, str | None]) -> str:
+def _find_title(attributes: dict[str, str | None]) -> str:
     return normalize_space(attributes.get("title") or attributes.get("aria-label") or "")
 
 
-def _alt(node: LexborNode) -> str:
+def _find_alt_text(node: LexborNode) -> str:
     child = node.child  # usually the image itself; checking it takes a fifth of a query's time
     if child is None:
         return ""

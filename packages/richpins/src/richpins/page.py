@@ -82,9 +82,9 @@ class Page:
     @cached_property
     def sketch(self) -> str:
         """
-        A sketch for near-duplicate detection: `are_near_same(one.sketch, other.sketch)`.
+        A sketch for near-duplicate detection: `are_near_same(page.sketch, other.sketch)`.
 
-        It has 88 characters; none if the text is too short to compare.
+        It has 88 characters, or is empty if the text is too short to compare.
         """
         return sketch(self.document)
 

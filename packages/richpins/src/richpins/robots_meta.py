@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import reduce
 
-_FLAGS = {
+_FLAG_DIRECTIVES = {
     "noindex",
     "nofollow",
     "noarchive",
@@ -27,14 +27,14 @@ _FLAGS = {
     "noai",
     "noimageai",
 }
-_ALIASES = {"none": ("noindex", "nofollow"), "nocache": ("noarchive",)}
-_WITH_VALUE = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
-_AGENTS_FOR_ALL = {"", "*", "robots"}
+_DIRECTIVE_ALIASES = {"none": ("noindex", "nofollow"), "nocache": ("noarchive",)}
+_VALUE_DIRECTIVES = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
+_NAMES_OF_ALL_AGENTS = {"", "*", "robots"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """The uses that a page forbids. True forbids a use."""
+    """What a page's directives forbid. A field that is True forbids that use of the page."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -63,8 +63,8 @@ _NO_DIRECTIVES = PageRobots()
 
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
-    names = _AGENTS_FOR_ALL | {agent.lower()}
-    contents = [content for name, content in metas if name and name.strip().lower() in names]
+    agent_names = _NAMES_OF_ALL_AGENTS | {agent.lower()}
+    contents = [content for name, content in metas if name and name.strip().lower() in agent_names]
     return reduce(
         combine, (_read_directives(content, "meta") for content in contents), _NO_DIRECTIVES
     )
@@ -72,18 +72,18 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
-    names = _AGENTS_FOR_ALL | {agent.lower()}
+    agent_names = _NAMES_OF_ALL_AGENTS | {agent.lower()}
     robots = _NO_DIRECTIVES
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             for agent_name, directives in _split_by_agent(value):
-                if agent_name in names:
+                if agent_name in agent_names:
                     robots = combine(robots, _read_directives(directives, "x-robots-tag"))
     return robots
 
 
 def combine(first: PageRobots, other: PageRobots) -> PageRobots:
-    """Combine two sets of directives. What either forbids is forbidden; smaller limits apply."""
+    """Combine two sets of directives: each prohibition applies, and the smaller limits."""
     if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
         return other if first is _NO_DIRECTIVES else first
     return PageRobots(
@@ -99,14 +99,14 @@ def combine(first: PageRobots, other: PageRobots) -> PageRobots:
         max_snippet=_smaller_limit(first.max_snippet, other.max_snippet),
         max_image_preview=_smaller_preview(first.max_image_preview, other.max_image_preview),
         max_video_preview=_smaller_limit(first.max_video_preview, other.max_video_preview),
-        unavailable_after=_earlier(first.unavailable_after, other.unavailable_after),
+        unavailable_after=_earlier_date(first.unavailable_after, other.unavailable_after),
         sources=tuple(dict.fromkeys(first.sources + other.sources)),
     )
 
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return an `unavailable_after` date in ms since the epoch, or None if unreadable.
+    Return an `unavailable_after` date in ms since the epoch, or None if it cannot be read.
 
     Google reads RFC 822, RFC 850 and ISO 8601. Without a zone, the date is in UTC; without a time,
     it means the end of that day.
@@ -116,10 +116,10 @@ def unavailable_at_ms(text: str | None) -> int | None:
     text = text.strip().strip('"')
     try:
         moment = datetime.fromisoformat(text)
-        if len(text) <= _DATE_CHARS:
+        if len(text) <= _ISO_DATE_CHARS:
             moment += timedelta(days=1)
     except ValueError:
-        text = _DASHES.sub(r"\1 \2 \3", text)
+        text = _RFC_850_DATE.sub(r"\1 \2 \3", text)
         try:
             moment = parsedate_to_datetime(text if ":" in text else f"{text} 23:59:59")
         except (ValueError, TypeError, IndexError, OverflowError):
@@ -130,19 +130,19 @@ def unavailable_at_ms(text: str | None) -> int | None:
         return None
 
 
-_DATE_CHARS = len("2026-01-31")
-_WEEKDAY = re.compile(
+_ISO_DATE_CHARS = len("2026-01-31")
+_WEEKDAY_WITH_COMMA = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""The weekday before a date, because the comma after it would end the directive."""
-_DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
+"""The weekday before a date. It is removed, because its comma would end the directive."""
+_RFC_850_DATE = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """RFC 850 dates: `25-Jun-10`."""
 
 
-def _earlier(first: str | None, other: str | None) -> str | None:
+def _earlier_date(first: str | None, other: str | None) -> str | None:
     """Return the earlier date. A readable date takes precedence over an unreadable one."""
     dates = [text for text in (first, other) if text]
-    return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
+    return min(dates, key=lambda text: unavailable_at_ms(text) or math.inf, default=None)
 
 
 def _split_by_agent(value: str) -> list[tuple[str, str]]:
@@ -152,18 +152,18 @@ def _split_by_agent(value: str) -> list[tuple[str, str]]:
     Colons also occur in `max-snippet: 5` and in times, so a word before a colon is an agent only if
     it is not a directive. An agent applies to the directives after it.
     """
-    parts: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     agent_name = ""
-    value = _WEEKDAY.sub(r"\1", value)
-    for piece in value.split(","):
-        word, colon, rest = piece.partition(":")
+    value = _WEEKDAY_WITH_COMMA.sub(r"\1", value)
+    for part in value.split(","):
+        word, colon, rest = part.partition(":")
         name = word.strip().lower()
-        if colon and name not in _WITH_VALUE and _is_token(name):
+        if colon and name not in _VALUE_DIRECTIVES and _is_token(name):
             agent_name, directive = name, rest
         else:
-            directive = piece
-        parts.append((agent_name, directive))
-    return [(agent_name, directive) for agent_name, directive in parts if directive.strip()]
+            directive = part
+        pairs.append((agent_name, directive))
+    return [(agent_name, directive) for agent_name, directive in pairs if directive.strip()]
 
 
 def _is_token(name: str) -> bool:
@@ -173,13 +173,13 @@ def _is_token(name: str) -> bool:
 
 def _read_directives(directives: str, source: str) -> PageRobots:
     robots = PageRobots(sources=(source,))
-    for piece in _WEEKDAY.sub(r"\1", directives).split(","):
-        name, _, value = piece.partition(":")
+    for part in _WEEKDAY_WITH_COMMA.sub(r"\1", directives).split(","):
+        name, _, value = part.partition(":")
         name, value = name.strip().lower(), value.strip()
-        for flag in _ALIASES.get(name, (name,)):
-            if flag in _FLAGS:
+        for flag in _DIRECTIVE_ALIASES.get(name, (name,)):
+            if flag in _FLAG_DIRECTIVES:
                 robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
-        if name in _WITH_VALUE:
+        if name in _VALUE_DIRECTIVES:
             robots = combine(robots, _parse_value(name, value))
     return robots
 

@@ -2,8 +2,8 @@
 Read values from a page by rules with CSS selectors or XPath. No I/O.
 
     css:.price_color::text            the first non-empty text of a matching element
-    css:#product_gallery img::link    its `href` or `src`, absolute
-    css:img::attr(alt)                one of its attributes
+    css:#product_gallery img::link    the `href` or `src` of an element, as an absolute URL
+    css:img::attr(alt)                an attribute of an element
     css-all:.tag                      a list of all values
     xpath://p[@class='stock']/text()  the same in XPath, which needs the extra `xpath`
     xpath-all://li
@@ -30,8 +30,8 @@ from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 
 MAX_VALUES = 1_000
 """Maximum number of values in a list."""
-_RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
-_PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
+_RULE_PATTERN = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
+_SELECTOR_ENDING = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
 
 
 class Selectable(Protocol):
@@ -60,14 +60,14 @@ class SelectedPage:
             raise ValueError(str(error) or "is not a CSS selector") from error
 
     def xpath(self, expression: str) -> Any:
-        return evaluate(expression, self._lxml)
+        return evaluate(expression, self._xpath_tree)
 
     def link(self, href: str) -> str | None:
         return self.document.resolve(href)
 
     @cached_property
-    def _lxml(self) -> Any:
-        _etree()
+    def _xpath_tree(self) -> Any:
+        _import_etree()
         from lxml import etree, html  # noqa: PLC0415 - only rules in XPath need it
 
         parser = html.HTMLParser(encoding="utf-8", huge_tree=False)
@@ -79,15 +79,15 @@ class SelectedPage:
 
 
 @lru_cache(maxsize=1024)
-def _compile(expression: str) -> Any:
-    etree = _etree()
+def _compile_xpath(expression: str) -> Any:
+    etree = _import_etree()
     try:
         return etree.XPath(expression)
     except etree.XPathError as error:
         raise ValueError(f"{expression!r} is not an XPath expression: {error}") from error
 
 
-def _etree() -> Any:
+def _import_etree() -> Any:
     try:
         from lxml import etree  # noqa: PLC0415 - only rules in XPath need it
     except ImportError as error:
@@ -102,10 +102,10 @@ def evaluate(expression: str, tree: Any) -> Any:
     Raises:
         ValueError: it cannot be computed.
     """
-    compiled = _compile(expression)
+    compiled = _compile_xpath(expression)
     try:
         return compiled(tree)
-    except _etree().XPathError as error:
+    except _import_etree().XPathError as error:
         raise ValueError(str(error)) from error
 
 
@@ -138,21 +138,21 @@ def parse(rule: str) -> Selector:
     Raises:
         ValueError: the rule is invalid; the message says why.
     """
-    match = _RULE.fullmatch(rule.strip())
+    match = _RULE_PATTERN.fullmatch(rule.strip())
     if match is None:
         raise ValueError("must begin with css:, css-all:, xpath: or xpath-all:")
-    kind, text = match[1], match[2].strip()
-    select = _parse_css(text) if kind.startswith("css") else _parse_xpath(text)
-    return Selector(rule, select, kind.endswith("-all"))
+    language, text = match[1], match[2].strip()
+    select = _parse_css(text) if language.startswith("css") else _parse_xpath(text)
+    return Selector(rule, select, language.endswith("-all"))
 
 
 def _parse_css(text: str) -> Select:
     selector, colons, ending = text.rpartition("::")
-    match = _PART.fullmatch(ending if colons else "text")
+    match = _SELECTOR_ENDING.fullmatch(ending if colons else "text")
     if match is None or "::" in selector:
         raise ValueError("the end of a CSS selector must be ::text, ::link or ::attr(name)")
     selector = selector.rstrip() if colons else text
-    part, name = match.groups()
+    source, attribute = match.groups()
     try:
         LexborHTMLParser("<p>").css(selector)
     except Exception as error:
@@ -160,9 +160,9 @@ def _parse_css(text: str) -> Select:
 
     def select(page: Selectable) -> Iterator[Any]:
         for node in page.css(selector):
-            if name is not None:
-                yield node.attributes.get(name)
-            elif part == "link":
+            if attribute is not None:
+                yield node.attributes.get(attribute)
+            elif source == "link":
                 href = node.attributes.get("href") or node.attributes.get("src")
                 yield page.link(href) if href else None
             else:
@@ -172,7 +172,7 @@ def _parse_css(text: str) -> Select:
 
 
 def _parse_xpath(expression: str) -> Select:
-    _compile(expression)
+    _compile_xpath(expression)
 
     def select(page: Selectable) -> Iterator[Any]:
         result = page.xpath(expression)
@@ -197,16 +197,16 @@ def value_type(rule: str) -> FieldType:
         ValueError: the rule is invalid.
     """
     selector = parse(rule)
-    kind, _, text = rule.strip().partition(":")
-    item = _xpath_type(text.strip()) if kind.startswith("xpath") else TEXT
+    language, _, text = rule.strip().partition(":")
+    item = _xpath_type(text.strip()) if language.startswith("xpath") else TEXT
     return FieldType("list", item) if selector.every else item
 
 
 def _xpath_type(expression: str) -> FieldType:
     """Return the type of an expression's value on an empty page: XPath 1.0 is statically typed."""
-    etree = _etree()
+    etree = _import_etree()
     try:
-        value = _compile(expression)(etree.ElementTree(etree.Element("html")))
+        value = _compile_xpath(expression)(etree.ElementTree(etree.Element("html")))
     except etree.XPathError:
         return ANY
     if isinstance(value, bool):

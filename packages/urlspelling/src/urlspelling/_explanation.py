@@ -20,7 +20,7 @@ from urlspelling.domain import is_ip
 
 _EDGE_CHARACTERS = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}
-_PARTS = re.compile(
+_URL_PARTS = re.compile(
     r"(https?):[/\\]*([^/\\?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.IGNORECASE | re.DOTALL
 )
 _AUTHORITY = re.compile(r"((?>.*@)?)(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
@@ -47,19 +47,19 @@ def explain(url: str, base: str | None = None) -> list[Step]:
     Raises:
         InvalidUrl: as in `normalize`.
     """
-    normal = normalize(url, base)
+    normalized = normalize(url, base)
     changes: list[Step] = []
     current = url
-    for name, after in _states(url, base):
+    for name, after in _generate_states(url, base):
         if after != current:
             changes.append(Step(name, current, after))
             current = after
-    if current != normal:
-        changes.append(Step("other changes", current, normal))
+    if current != normalized:
+        changes.append(Step("other changes", current, normalized))
     return changes
 
 
-def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
+def _generate_states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
     text = url.strip(_EDGE_CHARACTERS).translate(_TAB_OR_NEWLINE)
     yield "white space and control characters removed", text
     parsed = resolve(url, base)
@@ -75,28 +75,31 @@ def _has_host(text: str) -> bool:
 
 
 def _parser_steps(text: str, parsed: str) -> Iterator[tuple[str, str]]:
-    before, after = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
-    old = _AUTHORITY.fullmatch(before[2]) if before else None
-    new = _AUTHORITY.fullmatch(after[2]) if after else None
-    if not (before and after and old and new):
+    before, after = _URL_PARTS.fullmatch(text), _URL_PARTS.fullmatch(parsed)
+    old_authority = _AUTHORITY.fullmatch(before[2]) if before else None
+    new_authority = _AUTHORITY.fullmatch(after[2]) if after else None
+    if not (before and after and old_authority and new_authority):
         yield "parsed", parsed
         return
     scheme, path, query, fragment = after[1], before[3] or "", before[4] or "", before[5] or ""
-    login, port = old[1] or "", old[3] or ""
-    tail = path + query + fragment
-    yield "scheme", f"{scheme}://{before[2]}{tail}"
-    yield _host_step(old[2], new[2]), f"{scheme}://{login}{new[2]}{port}{tail}"
-    login, port = new[1] or "", new[3] or ""
-    yield "default port removed", f"{scheme}://{login}{new[2]}{port}{tail}"
-    origin = f"{scheme}://{login}{new[2]}{port}"
+    userinfo, port = old_authority[1] or "", old_authority[3] or ""
+    rest = path + query + fragment
+    yield "scheme", f"{scheme}://{before[2]}{rest}"
+    yield (
+        _name_host_step(old_authority[2], new_authority[2]),
+        f"{scheme}://{userinfo}{new_authority[2]}{port}{rest}",
+    )
+    userinfo, port = new_authority[1] or "", new_authority[3] or ""
+    yield "default port removed", f"{scheme}://{userinfo}{new_authority[2]}{port}{rest}"
+    origin = f"{scheme}://{userinfo}{new_authority[2]}{port}"
     yield "dot segments and slashes", origin + (after[3] or "") + query + fragment
     yield "characters escaped", parsed
 
 
-def _host_step(old: str, new: str) -> str:
-    if old.lower() == new:
+def _name_host_step(old_host: str, new_host: str) -> str:
+    if old_host.lower() == new_host:
         return "host in lower case"
-    if is_ip(new):
+    if is_ip(new_host):
         return "IP address in its normal form"
     return "host converted by IDNA"
 

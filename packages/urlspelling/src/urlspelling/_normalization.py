@@ -32,13 +32,13 @@ Longer URLs are rejected. RFC 9110 section 4.1 recommends that servers support 8
 page could create megabytes of URLs from a long base and short links.
 """
 
-_HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
+_SCHEME_PREFIX = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 _CACHED_ORIGINS = 16_384
 _MAX_CACHED_CHARS = 255
 """Longer hosts are not cached, so that hostile ones cannot fill memory."""
 
-_LOOKS_NORMAL = re.compile(
+_PLAIN_NORMAL_URL = re.compile(
     r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
 )
 """A scheme, an authority, and a path that no step changes."""
@@ -74,7 +74,7 @@ def normalize(url: str, base: str | None = None) -> str:
 
 def _is_normal(url: str) -> bool:
     """Return True for most normalized URLs without a query."""
-    match = _LOOKS_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
+    match = _PLAIN_NORMAL_URL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     return match is not None and _is_normal_origin(match[1])
 
 
@@ -104,20 +104,20 @@ def current_rules() -> QueryRules:
 
 
 def _apply_steps(href: str, url: str) -> str:
-    slash = href.find("/", 8)
-    origin = href[:slash]
-    parsed = _cached_origin(origin) if slash <= _MAX_CACHED_CHARS else _parse_origin(origin)
+    path_start = href.find("/", 8)
+    origin = href[:path_start]
+    parsed = _cached_origin(origin) if path_start <= _MAX_CACHED_CHARS else _parse_origin(origin)
     if parsed is None:
         raise InvalidUrl(url, "not an http(s) URL")
     if parsed.text != origin:
-        href = parsed.text + href[slash:]
-        slash = len(parsed.text)
-    fragment = href.find("#", slash)
+        href = parsed.text + href[path_start:]
+        path_start = len(parsed.text)
+    fragment = href.find("#", path_start)
     if fragment > 0:
         href = href[:fragment]
-    path_end = href.find("?", slash)
-    if steps.MAY_CHANGE.search(href, slash) is not None:
-        href, path_end = _normalize_escapes(href, slash, path_end)
+    path_end = href.find("?", path_start)
+    if steps.MAY_CHANGE.search(href, path_start) is not None:
+        href, path_end = _normalize_escapes(href, path_start, path_end)
     if path_end < 0:
         return href
     query = href[path_end + 1 :]
@@ -161,16 +161,16 @@ def _parse_origin(origin: str) -> _Origin | None:
 _cached_origin = lru_cache(_CACHED_ORIGINS)(_parse_origin)
 
 
-def _normalize_escapes(href: str, slash: int, path_end: int) -> tuple[str, int]:
+def _normalize_escapes(href: str, path_start: int, path_end: int) -> tuple[str, int]:
     """Normalize escapes and remove a session; returns the URL and the end of its path."""
-    escaped = steps.normalize_escapes(href[slash:])
+    escaped = steps.normalize_escapes(href[path_start:])
     path, question_mark, query = escaped.partition("?")
-    url_start = href[:slash] + steps.remove_session(path)
+    url_start = href[:path_start] + steps.remove_session(path)
     return url_start + question_mark + query, len(url_start) if path_end > 0 else -1
 
 
 def _why_invalid(url: str, base: str | None) -> str:
-    if base is None and _HAS_SCHEME.match(url) is None:
+    if base is None and _SCHEME_PREFIX.match(url) is None:
         return "relative URL without a base"
     return "not a URL"
 

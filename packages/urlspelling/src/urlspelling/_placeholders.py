@@ -42,7 +42,7 @@ _PLACEHOLDERS = _MISSING_VALUES | {
 }
 """Strings that are placeholders if they are the whole value."""
 _ENCODED_SCHEME = re.compile(r"https?%3a", re.IGNORECASE)
-_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
+_SCHEME_OR_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
 
 
@@ -97,26 +97,26 @@ def _decoded_parts(url: str) -> Iterator[str]:
 
 def _missing_scheme_reason(text: str, page: str) -> str | None:
     try:
-        host, reason = _bare_host(urlsplit(page).netloc), "a host without a scheme"
+        host, reason = _strip_host(urlsplit(page).netloc), "a host without a scheme"
         urlsplit(text)
     except ValueError:
         return None  # it is not a URL
     path = urlsplit(text).path
-    if host in path.lower() and any(_bare_host(part) == host for part in path.split("/")[:-1]):
+    if host in path.lower() and any(_strip_host(part) == host for part in path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason
-    if _WITH_SCHEME.match(text):
+    if _SCHEME_OR_SLASH.match(text):
         return None
     first_part = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
     if "." not in first_part.strip("."):
         return None
     if (
         first_part.startswith("www.")
-        or _bare_host(first_part) == host
+        or _strip_host(first_part) == host
         or _COMMON_DOMAIN.match(text)
     ):
         return reason
     return reason if registered_domain(f"http://{first_part}/") == registered_domain(page) else None
 
 
-def _bare_host(host: str) -> str:
+def _strip_host(host: str) -> str:
     return host.lower().rpartition("@")[2].partition(":")[0].removeprefix("www.")

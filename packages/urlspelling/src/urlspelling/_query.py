@@ -1,8 +1,8 @@
 """
 Normalize queries: remove parameters that never select a page, and sort the others.
 
-`query_rules.toml` lists the parameters to remove on all sites, `site_rules.toml` has exceptions for
-individual sites, and so has the operator's own file.
+`query_rules.toml` lists the parameters to remove on all sites. `site_rules.toml` and the operator's
+file contain exceptions for individual sites.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class QueryRules:
         removed: names of parameters that are removed with any value, in lower case.
         prefixes: prefixes of such names.
         patterns: names of parameters, each with a pattern for the values to remove.
-        prefix_patterns: the same for prefixes of names.
+        prefix_patterns: prefixes of such names, each with a pattern for the values to remove.
         sites: exceptions for individual sites.
     """
 
@@ -94,11 +94,11 @@ class QueryRules:
         """Normalize a query with normalized escapes: remove parameters and sort the rest."""
         if site is None and ";" not in query:
             kept = query.split("&")
-            names = [piece.partition("=")[0] for piece in kept]
+            names = [parameter.partition("=")[0] for parameter in kept]
             if not self._kept_names.issuperset(names):
                 kept, names = self._filter(kept, None)
         else:
-            kept, names = self._filter(_without_session(query).split("&"), site)
+            kept, names = self._filter(_remove_session(query).split("&"), site)
             if site is not None and not site.sort:
                 return "&".join(kept)
         if len(kept) > 1:
@@ -106,30 +106,30 @@ class QueryRules:
                 kept.sort(key=_split_name)
             elif len(set(names)) == len(names) and self._kept_names.issuperset(names):
                 # The names alone determine the order if they are distinct and have no escapes.
-                by_name = dict(zip(names, kept, strict=True))
-                kept = [by_name[name] for name in sorted(names)]
+                parameter_by_name = dict(zip(names, kept, strict=True))
+                kept = [parameter_by_name[name] for name in sorted(names)]
             else:
                 kept.sort(key=sort_key)
         return "&".join(kept)
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
         """Return the kept parameters of `query`, as written. Empty ones are removed."""
-        return self._filter(_without_session(query).split("&"), site)[0]
+        return self._filter(_remove_session(query).split("&"), site)[0]
 
-    def _filter(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
+    def _filter(self, parameters: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
         kept, names = [], []
-        for piece in pieces:
-            name, _, value = piece.partition("=")
-            if piece and self._is_kept(name, value, site):
-                kept.append(piece)
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            if parameter and self._is_kept(name, value, site):
+                kept.append(parameter)
                 names.append(name)
         return kept, names
 
     def _is_kept(self, name: str, value: str, site: SiteRule | None) -> bool:
         if site is not None:
-            lowercase = name.lower()
-            if lowercase in site.keep or lowercase in site.drop:
-                return lowercase in site.keep
+            lowercase_name = name.lower()
+            if lowercase_name in site.keep or lowercase_name in site.drop:
+                return lowercase_name in site.keep
         if name in self._kept_names:
             return True
         is_cacheable = len(name) <= _MAX_CACHED_CHARS
@@ -147,18 +147,25 @@ class QueryRules:
 
     def _find_pattern(self, name: str) -> re.Pattern[str] | None:
         """Return the pattern of values to remove, or None if the parameter is always kept."""
-        lowercase = name.lower()
-        if lowercase in self._removed or lowercase.startswith(self._prefixes):
+        lowercase_name = name.lower()
+        if lowercase_name in self._removed or lowercase_name.startswith(self._prefixes):
             return _ANY_VALUE
-        if lowercase in self._patterns:
-            return self._patterns[lowercase]
-        return next((v for k, v in self._prefix_patterns.items() if lowercase.startswith(k)), None)
+        if lowercase_name in self._patterns:
+            return self._patterns[lowercase_name]
+        return next(
+            (
+                pattern
+                for prefix, pattern in self._prefix_patterns.items()
+                if lowercase_name.startswith(prefix)
+            ),
+            None,
+        )
 
 
 _ANY_VALUE = re.compile("")
 
 
-def _without_session(query: str) -> str:
+def _remove_session(query: str) -> str:
     return _PATH_STYLE_SESSION.sub("", query) if ";" in query else query
 
 

@@ -19,7 +19,7 @@ _BAD_ESCAPE = (
     r"|(?=[0-9A-Fa-f]?[a-f])[0-9A-Fa-f]{2}"  # lower case
     r"|(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"  # a bare %, but not JavaScript's escape
 )
-_NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
+_ABNORMAL_TEXT = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 MAY_CHANGE = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 """
 Finds text that `normalize_escapes` or `remove_session` may change. Fast, because it starts with a
@@ -32,7 +32,7 @@ _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
 
 
-def _escape(byte: int) -> str:
+def _encode_byte(byte: int) -> str:
     return chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}"
 
 
@@ -40,14 +40,14 @@ _REPLACEMENTS = {
     "%": "%25",
     **{character: f"%{ord(character):02X}" for character in _ALWAYS_ESCAPED},
     **{
-        f"%{high}{low}": _escape(int(high + low, 16))
+        f"%{high}{low}": _encode_byte(int(high + low, 16))
         for high in string.hexdigits
         for low in string.hexdigits
     },
 }
 
 
-def _replacement(match: re.Match[str]) -> str:
+def _replace_match(match: re.Match[str]) -> str:
     return _REPLACEMENTS[match[0]]
 
 
@@ -59,7 +59,7 @@ def normalize_escapes(text: str) -> str:
     characters that must be escaped are escaped, including a bare `%`. JavaScript's escape `%u011f`
     is kept, as in browsers, because servers that decode it would read `%25u011f` differently.
     """
-    return _NOT_NORMAL.sub(_replacement, text)
+    return _ABNORMAL_TEXT.sub(_replace_match, text)
 
 
 def remove_session(path: str) -> str:

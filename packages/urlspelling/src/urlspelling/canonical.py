@@ -1,5 +1,5 @@
 """
-A page's canonical URL. `decide`, a pure function, computes it from evidence and gives reasons.
+Decide a page's canonical URL. `decide` is a pure function of the evidence, and gives reasons.
 
 A wrong canonical URL is worse than none, because two pages would share one record. A declared URL
 must therefore pass checks that need no fetch, and is rejected if a known fact contradicts it. While
@@ -150,8 +150,8 @@ def reject_homepage(page: str, target: str) -> str | None:
 
 def reject_other_domain(evidence: Evidence, target: str) -> str | None:
     """Reject another domain, unless it redirected here or the page is its AMP cache copy."""
-    page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
-    if same_site(target, page) or target in chain:
+    page, redirect_urls = evidence.final_url, {hop.url for hop in evidence.redirects}
+    if same_site(target, page) or target in redirect_urls:
         return None
     amp_cache = _AMP_CACHE.match(page)
     if amp_cache and registered_domain(amp_cache[1]) == registered_domain(target):
@@ -185,9 +185,9 @@ def reject_translation(evidence: Evidence, target: str) -> str | None:
     languages: dict[str, set[str]] = {}
     for language, url in evidence.hreflang:
         languages.setdefault(url, set()).add(language.lower())
-    own_languages = languages.get(evidence.final_url, set()) | languages.get(evidence.url, set())
+    page_languages = languages.get(evidence.final_url, set()) | languages.get(evidence.url, set())
     target_languages = languages.get(target, set())
-    if own_languages and target_languages and not own_languages & target_languages:
+    if page_languages and target_languages and not page_languages & target_languages:
         return f"it is the {', '.join(sorted(target_languages))} version of this page"
     return None
 
@@ -267,26 +267,26 @@ def decide(evidence: Evidence) -> Decision:
     its canonical tag becomes its own canonical URL.
     """
     findings = _Findings()
-    moved_to = _follow_redirects(evidence, findings)
+    permanent_url = _follow_redirects(evidence, findings)
     findings.rejected += [
-        ("body_canonical", u, "outside the head") for u in evidence.body_canonical
+        ("body_canonical", url, "outside the head") for url in evidence.body_canonical
     ]
-    unparsable = ((s, text, "not an http(s) URL") for s, text in evidence.unparsable)
+    unparsable = ((source, text, "not an http(s) URL") for source, text in evidence.unparsable)
     findings.rejected += [*unparsable, *evidence.placeholders]
     if evidence.status >= 400:
         findings.reasons.append(
             f"the status was {evidence.status}: tags of an error page are ignored"
         )
         return _make_decision(evidence, evidence.url, "self", findings, aliases=())
-    if moved_to != evidence.final_url:
-        return _after_temporary_redirect(evidence, moved_to, findings)
+    if permanent_url != evidence.final_url:
+        return _decide_after_temporary_redirect(evidence, permanent_url, findings)
     if (chosen := _choose_declared(evidence, findings)) is not None:
         source, url = chosen
         return _make_decision(evidence, url, source, findings, aliases=_fetched_urls(evidence))
-    rule = "redirect" if moved_to != evidence.url else "self"
+    rule = "redirect" if permanent_url != evidence.url else "self"
     if rule == "self":
         findings.reasons.append("no evidence for another URL")
-    return _make_decision(evidence, moved_to, rule, findings, aliases=_fetched_urls(evidence))
+    return _make_decision(evidence, permanent_url, rule, findings, aliases=_fetched_urls(evidence))
 
 
 def _fetched_urls(evidence: Evidence) -> tuple[str, ...]:
@@ -318,8 +318,8 @@ def _follow_redirects(evidence: Evidence, findings: _Findings) -> str:
             findings.reasons.append(f"{current} is kept: {rejection}")
             findings.rejected.append(("redirect", hop.target, rejection))
             break
-        kind = "permanently" if hop.permanent else "to another spelling of itself,"
-        findings.reasons.append(f"{current} redirects {kind} to {hop.target}")
+        description = "permanently" if hop.permanent else "to another spelling of itself,"
+        findings.reasons.append(f"{current} redirects {description} to {hop.target}")
         findings.moved_urls.append(current)
         current = hop.target
     return current
@@ -335,34 +335,38 @@ def _reason_not_to_move(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Findings) -> Decision:
+def _decide_after_temporary_redirect(
+    evidence: Evidence, permanent_url: str, findings: _Findings
+) -> Decision:
     """
     Decide for a page behind a temporary redirect.
 
     Its tags describe the target, not the requested URL: many URLs may redirect to one sign-in page.
     """
-    rule = "redirect" if moved_to != evidence.url else "self"
+    rule = "redirect" if permanent_url != evidence.url else "self"
     for source, urls in _declared_urls(evidence):
-        if urls == (moved_to,):
+        if urls == (permanent_url,):
             findings.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
         else:
             reason = f"it describes {evidence.final_url}, which is another page"
             findings.rejected += [(source, url, reason) for url in urls]
     findings.reasons.append(
-        f"{moved_to} does not redirect permanently to {evidence.final_url}, which has the page"
+        f"{permanent_url} does not redirect permanently to {evidence.final_url}, which has the page"
     )
-    return _make_decision(evidence, moved_to, rule, findings, aliases=tuple(findings.moved_urls))
+    return _make_decision(
+        evidence, permanent_url, rule, findings, aliases=tuple(findings.moved_urls)
+    )
 
 
 def _declared_urls(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
     """Return the declared URLs by source, the most trusted first."""
     refresh = evidence.meta_refresh
-    instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
+    instant_targets = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
     candidates = [
         ("link_header", evidence.link_header),
         ("link_canonical", evidence.link_canonical),
-        ("meta_refresh", instant if instant != (evidence.final_url,) else ()),
+        ("meta_refresh", instant_targets if instant_targets != (evidence.final_url,) else ()),
         ("og_url", (evidence.og_url,) if evidence.og_url else ()),
     ]
     return [(source, tuple(dict.fromkeys(urls))) for source, urls in candidates if urls]
@@ -370,8 +374,9 @@ def _declared_urls(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
     """
-    Return the first source with a single URL that passes all checks, and where that URL
-    leads.
+    Return the first source that declares a single URL, and the URL to which it leads.
+
+    Sources whose URL fails a check are rejected.
     """
     chosen: tuple[str, str] | None = None
     for source, urls in _declared_urls(evidence):

@@ -17,7 +17,7 @@ from urlspelling.hosts import split_port
 
 _CACHED_HOSTS = 65_536
 _MAX_HOST_CHARS = 253
-_URL = re.compile(r"(https?)://([^/?#\\@]+)(?=[/?#]|\Z)")
+_HTTP_ORIGIN = re.compile(r"(https?)://([^/?#\\@]+)(?=[/?#]|\Z)")
 _IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 
 
@@ -60,7 +60,7 @@ def registered_domain(url_or_host: str) -> str:
         InvalidUrl: a URL that does not begin with an http(s) origin.
     """
     name = host(url_or_host) if "://" in url_or_host else url_or_host
-    return _cached_domain(name) if len(name) <= _MAX_HOST_CHARS else name
+    return _find_registered_domain(name) if len(name) <= _MAX_HOST_CHARS else name
 
 
 def is_public_suffix(name: str) -> bool:
@@ -86,14 +86,14 @@ def reversed_host(name: str) -> str:
 
 
 def _match_origin(url: str) -> re.Match[str]:
-    match = _URL.match(url)
+    match = _HTTP_ORIGIN.match(url)
     if match is None:
         raise InvalidUrl(url, "not a normalized http(s) URL")
     return match
 
 
 @lru_cache(_CACHED_HOSTS)
-def _cached_domain(name: str) -> str:
+def _find_registered_domain(name: str) -> str:
     if is_ip(name):
         return name
     domain: str | None = _suffix_list().privatesuffix(name.lower().rstrip("."))

@@ -12,7 +12,7 @@ from urlspelling.errors import InvalidUrl
 MAX_LINKS = 1_000
 """Maximum links per response. Servers limit all headers together to about 100 KB."""
 
-_SPACE = " \t\r\n"
+_HTTP_WHITESPACE = " \t\r\n"
 _SEPARATORS = re.compile(r"[\s,]*")
 _TARGET = re.compile(r"<([^>]*)>")
 _PARAMETER = re.compile(
@@ -53,7 +53,7 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
     """
     links: list[HeaderLink] = []
     for target, parameters in targets(values):
-        link = _link(target, parameters, base)
+        link = _make_link(target, parameters, base)
         if link is not None:
             links.append(link)
         if len(links) >= MAX_LINKS:
@@ -74,23 +74,23 @@ def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str],
                 parameters: list[tuple[str, str]] = []
                 while (parameter := _PARAMETER.match(value, position)) is not None:
                     position = parameter.end()
-                    parameters.append((parameter[1].lower(), _parameter_value(parameter)))
+                    parameters.append((parameter[1].lower(), _read_parameter_value(parameter)))
                 yield target[1], tuple(parameters)
-            position = _next_comma(value, position) + 1
+            position = _find_next_comma(value, position) + 1
 
 
-def _next_comma(value: str, position: int) -> int:
+def _find_next_comma(value: str, position: int) -> int:
     rest = _UNTIL_COMMA.match(value, position)
     return rest.end() if rest else position
 
 
-def _parameter_value(parameter: re.Match[str]) -> str:
+def _read_parameter_value(parameter: re.Match[str]) -> str:
     if parameter[2] is not None:
         return _QUOTED_PAIR.sub(r"\1", parameter[2])
-    return (parameter[3] or "").strip(_SPACE)
+    return (parameter[3] or "").strip(_HTTP_WHITESPACE)
 
 
-def _link(
+def _make_link(
     target: str, parameters: tuple[tuple[str, str], ...], base: str | None
 ) -> HeaderLink | None:
     rel = next((value for name, value in parameters if name == "rel"), "")

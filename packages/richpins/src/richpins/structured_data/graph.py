@@ -29,7 +29,7 @@ class Node:
     types: tuple[str, ...]
     syntax: str
     position: str
-    """Its position in the page, such as `json-ld[0].@graph[2]`."""
+    """The node's position in the page, such as `json-ld[0].@graph[2]`."""
     graph: Graph
     id: str | None = None
     properties: dict[str, list[Value]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Node:
         return any(name.lower() in types for name in self.types)
 
     def all(self, *names: str) -> list[Value]:
-        """Return the values of the first of `names` (lower case) that has any, dereferenced."""
+        """Return the values of the first property in `names` that has any; follow references."""
         for name in names:
             values = self.properties.get(name)
             if values:
@@ -52,7 +52,7 @@ class Node:
         return []
 
     def first(self, *names: str) -> Value | None:
-        """Return the first value of the first of `names` that has any."""
+        """Return the first value of the first property in `names` that has any."""
         values = self.all(*names)
         return values[0] if values else None
 
@@ -65,10 +65,10 @@ class Node:
 
 class Graph:
     """
-    The nodes of one page, and its problems.
+    The nodes of one page, and the problems found in its markup.
 
-    Nodes are sorted by syntax, the most trusted first, then in document order. `roots` are at the
-    top level.
+    Nodes are sorted by syntax, the most trusted first, then in document order. `roots` contains the
+    nodes at the top level.
     """
 
     def __init__(self) -> None:
@@ -77,15 +77,15 @@ class Graph:
         self.problems: list[str] = []
         self._by_id: dict[str, Node] = {}
         self._by_type: dict[str, list[int]] = {}
-        self._indexed = 0
+        self._indexed_count = 0
 
     def check_full(self) -> bool:
-        """Return True if the graph accepts no more nodes; record the problem once."""
+        """Return True if the graph accepts no more nodes. Records this problem once."""
         if len(self.nodes) < MAX_NODES:
             return False
-        note = f"more than {MAX_NODES} items: the rest were ignored"
-        if note not in self.problems:
-            self.problems.append(note)
+        problem = f"more than {MAX_NODES} items: the rest were ignored"
+        if problem not in self.problems:
+            self.problems.append(problem)
         return True
 
     def add_node(
@@ -107,8 +107,8 @@ class Graph:
         """
         Assign an id to `node`.
 
-        Several blocks of a page may describe the same thing. The first node with an id then gets
-        the properties that only later nodes have.
+        Several blocks of a page may describe the same thing. The first node with its id then also
+        gets the properties that only later nodes have.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)
@@ -134,14 +134,14 @@ class Graph:
         """Yield all nodes of one of `types` (lower case), at any depth, in order."""
         if not self.nodes:
             return iter(())
-        if self._indexed != len(self.nodes):
-            self._index()
+        if self._indexed_count != len(self.nodes):
+            self._index_types()
         indexes = {index for name in types & self._by_type.keys() for index in self._by_type[name]}
         return (self.nodes[index] for index in sorted(indexes))
 
-    def _index(self) -> None:
+    def _index_types(self) -> None:
         self._by_type = {}
-        self._indexed = len(self.nodes)
+        self._indexed_count = len(self.nodes)
         for index, node in enumerate(self.nodes):
             for name in node.types:
                 self._by_type.setdefault(name.lower(), []).append(index)

@@ -1,7 +1,8 @@
 """
 Parse JSON in property values: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
 
-Some templates write a JSON-LD list or item where a string is expected. It is never used as text.
+Some templates write a JSON-LD list or item where a string is expected. Such JSON is never used as
+text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from richpins.structured_data import lenient_json
 MAX_CHARS = 200_000
 
 _QUOTE = r"(?:[\"']|&quot;|&#(?:0?34|x22);|\\\")"
-_OBJECT = re.compile(
+_OBJECT_START = re.compile(
     rf"\s{{0,99}}+(?:\[\s{{0,99}}+\{{|\{{\s{{0,99}}+(?:{_QUOTE}|\}}))", re.IGNORECASE
 )
 _STRING_LIST = re.compile(
@@ -26,7 +27,7 @@ def is_json(text: str) -> bool:
     """Return True for a JSON object, the start of one, or a list of strings."""
     if text[:1] not in {"[", "{", " ", "\n", "\t", "\r"}:
         return False
-    return _OBJECT.match(text) is not None or _STRING_LIST.fullmatch(text) is not None
+    return _OBJECT_START.match(text) is not None or _STRING_LIST.fullmatch(text) is not None
 
 
 def parse_values(text: str) -> list[Any]:

@@ -2,8 +2,8 @@
 Read JSON-LD blocks as nodes: the subset that pages use, with their common errors.
 
 The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
-and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched; names
-count as schema.org's. Bad markup never raises; it is reported in `Graph.problems`.
+and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched; all
+names are taken as schema.org's. Bad markup never raises; it is reported in `Graph.problems`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add the values in a JSON string to a property of an item in any syntax."""
+    """Parse `text` as JSON and add its values to a property of a node in any syntax."""
     for value in json_texts.parse_values(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 
 
 def read(blocks: list[str], graph: Graph) -> None:
-    """Add the nodes in the script contents `blocks`, in order."""
+    """Add the nodes in `blocks`, the contents of script elements, to `graph`."""
     chars_left = MAX_TOTAL_CHARS
     for number, text in enumerate(blocks[:MAX_BLOCKS]):
         chars_left -= len(text)
@@ -71,14 +71,14 @@ class _JsonLdReader:
                     self.read_top(item, f"{position}[{number}]", depth + 1)
         elif isinstance(value, dict):
             self._read_context(value.get("@context"))
-            members = value.get("@graph")
-            if members is not None and depth < MAX_DEPTH:
-                self.read_top(members, f"{position}.@graph", depth + 1)
+            graph_items = value.get("@graph")
+            if graph_items is not None and depth < MAX_DEPTH:
+                self.read_top(graph_items, f"{position}.@graph", depth + 1)
             if any(key not in {"@context", "@graph", "@id"} for key in value):
-                self._node(value, position, None, "", depth)
+                self._add_node(value, position, None, "", depth)
 
     def _read_context(self, context: Any) -> None:
-        """Record the terms that a context object renames. `local_name` drops its prefixes."""
+        """Record the terms that a context renames. `local_name` drops prefixes."""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:
@@ -86,7 +86,7 @@ class _JsonLdReader:
                     if isinstance(name, str) and not term.startswith("@"):
                         self.terms[term] = name
 
-    def _node(
+    def _add_node(
         self, raw: dict[str, Any], position: str, parent: Node | None, role: str, depth: int
     ) -> Node | None:
         graph = self.graph
@@ -97,7 +97,7 @@ class _JsonLdReader:
         for key, value in raw.items():
             name = self.terms.get(key, key) if self.terms else key
             if name == "@type" or (name == "type" and "@type" not in raw):
-                node.types = _types(value)
+                node.types = _read_types(value)
             elif name == "@id" or (name == "id" and "@id" not in raw):
                 identifier = value if isinstance(value, str) else None
             elif name == "@reverse" or name[:1] != "@":
@@ -118,7 +118,7 @@ class _JsonLdReader:
             else:
                 node.add(name, value)
         elif isinstance(value, dict):
-            self._object(node, name, value, depth)
+            self._add_object(node, name, value, depth)
         elif isinstance(value, list):
             for item in value:
                 if depth < MAX_DEPTH and not self.graph.check_full():
@@ -126,7 +126,7 @@ class _JsonLdReader:
         elif value is not None:
             node.add(name, value)
 
-    def _object(self, node: Node, name: str, value: dict[str, Any], depth: int) -> None:
+    def _add_object(self, node: Node, name: str, value: dict[str, Any], depth: int) -> None:
         for container in _CONTAINERS:
             if container in value and depth < MAX_DEPTH:
                 self.add(node, name, value[container], depth + 1)
@@ -137,11 +137,11 @@ class _JsonLdReader:
             self.add(node, name, list(value.values()), depth + 1)
             return
         count = len(node.properties.get(name, ()))
-        child = self._node(value, f"{node.position}.{name}[{count}]", node, name, depth)
+        child = self._add_node(value, f"{node.position}.{name}[{count}]", node, name, depth)
         if child is not None and (child.properties or child.id or child.types):
             node.add(name, child)
 
 
-def _types(value: Any) -> tuple[str, ...]:
+def _read_types(value: Any) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     return tuple(local_name(name) for name in names if isinstance(name, str) and name)

@@ -2,10 +2,10 @@
 Parse JSON in web pages: valid JSON with a fast parser, other text with a lenient one.
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
-marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes, single and typographic quotes, and several consecutive values. If the end is missing, it
-returns the values read so far. A block that is escaped as a whole (`{&#34;name&#34;: …`) is
-unescaped first.
+markers around the JSON, JavaScript comments, trailing and missing commas, unknown escapes,
+unescaped quotes, single and typographic quotes, and several consecutive values. If the end is
+missing, it returns the values read so far. A block that is escaped as a whole
+(`{&#34;name&#34;: …`) is unescaped first.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Maximum nesting for Python's own parser, close to orjson's limit (1,024). From P
 the stack limits that parser.
 """
 MAX_MALFORMED_CHARS = 1_000_000
-"""Longer text is not parsed leniently, which takes up to 1.5 µs per character."""
+"""The lenient parser ignores later characters. It takes up to 1.5 µs per character."""
 
-_WRAPPERS = re.compile(
+_OPENING_WRAPPERS = re.compile(
     r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
     r"|//\s*<!--|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)+"
 )
@@ -35,13 +35,15 @@ _SURROGATES = re.compile(
     r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-_MAX_END_CHARS = 200
-_WRAPPERS_END = re.compile(r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$")
-_BLANKS = (
+_MAX_CLOSING_CHARS = 200
+_CLOSING_WRAPPERS = re.compile(
+    r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$"
+)
+_IGNORED_PATTERN = (
     r"[\s,;\ufeff\u200b]++|//[^\n]*+"
     r"|/\*(?:[^*]++|\*(?!/)|)*+(?:\*/)?|<!--(?:[^-]++|-(?!->)|)*+(?:-->)?"
 )
-_BLANK = re.compile(rf"(?:{_BLANKS})(?:{_BLANKS}|)*+")
+_IGNORED_TEXT = re.compile(rf"(?:{_IGNORED_PATTERN})(?:{_IGNORED_PATTERN}|)*+")
 _LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
@@ -50,7 +52,7 @@ _STRING_END = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
 class UnreadableJson(ValueError):
-    """Raised for text without the start of a JSON object or array."""
+    """The text contains no start of a JSON object or array."""
 
 
 def loads(text: str) -> tuple[list[Any], str | None]:
@@ -88,7 +90,9 @@ def loads(text: str) -> tuple[list[Any], str | None]:
 
 
 def _unwrap(text: str) -> str:
-    return _remove_end_marks(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
+    return _remove_closing_wrappers(
+        _OPENING_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()
+    ).strip()
 
 
 def _is_shallow(text: str) -> bool:
@@ -109,8 +113,8 @@ def _replace_lone_surrogates(text: str) -> str:
     return _SURROGATES.sub(lambda m: m[0] if m[1] else r"\ufffd", text) if "\\u" in text else text
 
 
-def _remove_end_marks(text: str) -> str:
-    return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
+def _remove_closing_wrappers(text: str) -> str:
+    return text[:-_MAX_CLOSING_CHARS] + _CLOSING_WRAPPERS.sub("", text[-_MAX_CLOSING_CHARS:])
 
 
 class _LenientReader:
@@ -125,38 +129,38 @@ class _LenientReader:
     def read_all(self) -> tuple[list[Any], str]:
         values = []
         while True:
-            self._skip_blanks()
-            start = self._next_container()
+            self._skip_ignored_text()
+            start = self._find_container()
             if start is None:
                 break
             self.position = start
-            values.append(self._value(0))
+            values.append(self._read_value(0))
             if len(values) >= 1_000:
                 break
         return values, self.errors[0] if self.errors else "malformed JSON"
 
-    def _next_container(self) -> int | None:
+    def _find_container(self) -> int | None:
         positions = [
             position
-            for position in (self.text.find(c, self.position) for c in "{[")
+            for position in (self.text.find(bracket, self.position) for bracket in "{[")
             if position >= 0
         ]
         return min(positions) if positions else None
 
-    def _skip_blanks(self) -> None:
-        match = _BLANK.match(self.text, self.position)
+    def _skip_ignored_text(self) -> None:
+        match = _IGNORED_TEXT.match(self.text, self.position)
         if match:
             self.position = match.end()
 
     def _peek(self) -> str:
         return self.text[self.position : self.position + 1]
 
-    def _peek_after_blanks(self) -> str:
-        self._skip_blanks()
+    def _peek_next_token(self) -> str:
+        self._skip_ignored_text()
         return self._peek()
 
-    def _is_end(self, char: str, end: str, error: str) -> bool:
-        """Return True if the object or array ends here, either at `end` or because of an error."""
+    def _check_end(self, char: str, end: str, error: str) -> bool:
+        """Return True if the object or array ends here. Consumes `end`, or records an error."""
         if char == end:
             self.position += 1
         elif not char:
@@ -173,89 +177,91 @@ class _LenientReader:
         if not self.errors:
             self.errors.append(f"{description} at character {self.position}")
 
-    def _value(self, depth: int) -> Any:
-        self._skip_blanks()
+    def _read_value(self, depth: int) -> Any:
+        self._skip_ignored_text()
         char = self._peek()
         if char in "{[" and char and depth >= MAX_DEPTH:
             self._record_error("nested too deep")
             self.position = len(self.text)
             return None
         if char == "{":
-            return self._object(depth)
+            return self._read_object(depth)
         if char == "[":
-            return self._array(depth)
+            return self._read_array(depth)
         if char == '"':
-            return self._string()
+            return self._read_string()
         if char == "'":
-            return self._single_quoted_string()
-        return self._typographic_string(char) if char in _OPENING_QUOTES else self._literal()
+            return self._read_single_quoted_string()
+        return (
+            self._read_typographic_string(char) if char in _OPENING_QUOTES else self._read_literal()
+        )
 
-    def _typographic_string(self, opening: str) -> Any:
+    def _read_typographic_string(self, opening: str) -> Any:
         for match in _CLOSING_QUOTES[opening].finditer(self.text, self.position + 1):
             if _STRING_END.match(self.text, match.end()):
                 self._record_error("typographic quotes")
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
-                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
-        return self._literal()
+                return _ESCAPED_CHARACTER.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
+        return self._read_literal()
 
-    def _single_quoted_string(self) -> Any:
+    def _read_single_quoted_string(self) -> Any:
         """Read a string between single quotes, which may contain apostrophes."""
         if self._has_no_closing_quote:
-            return self._literal()
-        for match in _QUOTE.finditer(self.text, self.position + 1):
+            return self._read_literal()
+        for match in _SINGLE_QUOTE.finditer(self.text, self.position + 1):
             if _STRING_END.match(self.text, match.end()):
                 self._record_error("single quotes")
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
-                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
-        # Quotes after this one do not end a string either. Checking them again for each of
-        # 30,000 opening quotes took 100 s.
+                return _ESCAPED_CHARACTER.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
+        # No later quote ends a string either. Checking them again for each of 30,000 opening
+        # quotes took 100 s.
         self._has_no_closing_quote = True
-        return self._literal()
+        return self._read_literal()
 
-    def _object(self, depth: int) -> dict[str, Any]:
+    def _read_object(self, depth: int) -> dict[str, Any]:
         self.position += 1
         result: dict[str, Any] = {}
         while True:
-            char = self._peek_after_blanks()
-            if self._is_end(char, "}", "array ended inside an object"):
+            char = self._peek_next_token()
+            if self._check_end(char, "}", "array ended inside an object"):
                 return result
-            key = self._value(depth) if char in _QUOTES else self._literal()
-            self._skip_blanks()
+            key = self._read_value(depth) if char in _STRING_STARTS else self._read_literal()
+            self._skip_ignored_text()
             if self._peek() == ":":
                 self.position += 1
-                value = self._value(depth + 1)
+                value = self._read_value(depth + 1)
                 if isinstance(key, str):
                     result.setdefault(key, value)
             elif self._peek() in {"{", "["}:
                 self._record_error("a value without a name")
-                self._value(depth + 1)
+                self._read_value(depth + 1)
 
-    def _array(self, depth: int) -> list[Any]:
+    def _read_array(self, depth: int) -> list[Any]:
         self.position += 1
         result: list[Any] = []
         while True:
-            char = self._peek_after_blanks()
-            if self._is_end(char, "]", "object ended inside an array"):
+            char = self._peek_next_token()
+            if self._check_end(char, "]", "object ended inside an array"):
                 return result
             if char == ":":
                 self.position += 1
                 continue
-            result.append(self._value(depth + 1))
+            result.append(self._read_value(depth + 1))
 
-    def _string(self) -> str:
+    def _read_string(self) -> str:
         match = _PLAIN_STRING.match(self.text, self.position)
         if match and _STRING_END.match(self.text, match.end()):
             self.position = match.end()
             return match[0][1:-1]
-        return self._irregular_string()
+        return self._read_irregular_string()
 
-    def _irregular_string(self) -> str:
+    def _read_irregular_string(self) -> str:
         text, position = self.text, self.position + 1
         parts = []
         while True:
-            end = _find_mark(text, position)
+            end = _find_quote_or_backslash(text, position)
             parts.append(text[position:end])
             if end >= len(text):
                 self._record_error("missing end of a string")
@@ -271,7 +277,7 @@ class _LenientReader:
             char, position = _read_escape(text, end + 1)
             parts.append(char)
 
-    def _literal(self) -> Any:
+    def _read_literal(self) -> Any:
         match = _LITERAL.match(self.text, self.position)
         if not match:
             self._record_error("unexpected character")
@@ -285,21 +291,21 @@ _LITERALS = {
     "true": True, "false": False, "null": None, "undefined": None, "NaN": None, "True": True,
     "False": False, "None": None,
 }  # fmt: skip
-_QUOTE = re.compile(r"(?<!\\)'")
+_SINGLE_QUOTE = re.compile(r"(?<!\\)'")
 _SINGLE_QUOTES = "\u2018\u2019\u201a\u2032"
 _CLOSING_QUOTES = {
     **dict.fromkeys("“”„‟″＂", re.compile(r"[“”„‟″＂\"]")),
     **dict.fromkeys(_SINGLE_QUOTES, re.compile(f"[{_SINGLE_QUOTES}']")),
 }
 _OPENING_QUOTES = frozenset(_CLOSING_QUOTES)
-_QUOTES = frozenset("\"'") | _OPENING_QUOTES
-_BACKSLASHED = re.compile(r"\\(.)", re.DOTALL)
-_MARKS = re.compile(r'["\\]')
+_STRING_STARTS = frozenset("\"'") | _OPENING_QUOTES
+_ESCAPED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
+_QUOTE_OR_BACKSLASH = re.compile(r'["\\]')
 _MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
 
 
-def _find_mark(text: str, position: int) -> int:
-    match = _MARKS.search(text, position)
+def _find_quote_or_backslash(text: str, position: int) -> int:
+    match = _QUOTE_OR_BACKSLASH.search(text, position)
     return match.start() if match else len(text)
 
 
@@ -311,13 +317,13 @@ def _read_escape(text: str, position: int) -> tuple[str, int]:
     char = text[position : position + 1]
     if char == "u":
         try:
-            return _read_code_unit(text, position)
+            return _read_unicode_escape(text, position)
         except ValueError:
             return "\\u", position + 1
     return _ESCAPES.get(char, char), position + 1
 
 
-def _read_code_unit(text: str, position: int) -> tuple[str, int]:
+def _read_unicode_escape(text: str, position: int) -> tuple[str, int]:
     code = int(text[position + 1 : position + 5], 16)
     end = position + 5
     if 0xD800 <= code < 0xDC00 and text[end : end + 2] == "\\u":

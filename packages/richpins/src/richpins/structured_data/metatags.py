@@ -1,8 +1,8 @@
 """
-Read meta elements by name or property.
+Look up meta elements by name or property.
 
-They include Open Graph with its product, article, book and video tags, Twitter cards, App Links,
-Dublin Core and unprefixed names.
+These are Open Graph with its product, article, book and video tags, Twitter cards, App Links,
+Dublin Core, and names without a prefix.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ The fields of Parse.ly's older format (one JSON object), each with the suffix of
 
 
 def _read_parsely(content: str) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a `parsely-page` element like separate meta elements."""
+    """Yield the fields of a `parsely-page` element as (name suffix, content)."""
     try:
         fields = orjson.loads(content)
     except ValueError:
@@ -58,7 +58,7 @@ def _read_parsely(content: str) -> Iterator[tuple[str, str]]:
 
 
 class MetaTags:
-    """The contents of a page's meta elements in document order, by lowercased name or property."""
+    """The contents of a page's meta elements by name or property (in lower case)."""
 
     def __init__(self, metas: Iterable[Attributes]) -> None:
         self._contents: dict[str, list[tuple[str, int]]] = {}
@@ -82,7 +82,7 @@ class MetaTags:
             self.order.append((name, content))
 
     def first(self, *names: str) -> str | None:
-        """Return the first content of the first of `names` that is present."""
+        """Return the first content of the first name in `names` that occurs."""
         for name in names:
             if name in self._contents:
                 return self._contents[name][0][0]

@@ -1,9 +1,9 @@
 """
 Read microdata and RDFa Lite as nodes.
 
-Both express the same structure with different attributes: an element starts an item, and elements
-inside it are its properties. A property's owner is found by climbing the tree. Each climb is
-cached, so the cost does not depend on the size of the tree.
+Both express the same structure with different attributes. An element starts an item, and the
+elements inside it are the item's properties. An item owns the properties inside it; the owner of a
+property is found among the element's ancestors, and cached for each of them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""richpins' own property name for a `price` that the page strikes out."""
+"""The property name that this package gives to a `price` that the page strikes out."""
 
 MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
 """Maximum number of ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
-"""Maximum number of elements to which all itemrefs of a page may refer."""
+"""Maximum number of elements examined for all itemrefs of a page."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""Maximum characters of markup read for all values, counting nested properties each time."""
+"""Maximum characters of markup read for all values. Nested properties count each time."""
 
 _MAX_NAME_CHARS = 200
 
@@ -40,38 +40,38 @@ _VALUE_ATTRIBUTES = {
     "track": "src", "video": "src", "a": "href", "area": "href", "link": "href",
     "object": "data", "data": "value", "meter": "value",
 }  # fmt: skip
-_MULTILINE = frozenset(
+_MULTILINE_PROPERTIES = frozenset(
     {"recipeinstructions", "instructions", "ingredients", "recipeingredient", "step", "text"}
 )
 Attributes = dict[str, "str | None"]
 
 
 @dataclass(slots=True)
-class _Mark:
+class _MarkedElement:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The owner's properties that get this element's value."""
+    """The names of the owner's properties that have this element as their value."""
     node: Node | None
     """The item that the element starts."""
 
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
-    walk = _MarkupWalk(graph, MICRODATA)
+    builder = _ItemBuilder(graph, MICRODATA)
     for element in _without_duplicates(tree.css("[itemscope],[itemprop]")[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
         names = (attributes.get("itemprop") or "").split()
         types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
-        walk.add(element, attributes, names, types, attributes.get("itemid"))
-    walk.connect()
-    walk.add_references(tree)
-    walk.gather_recipe()
+        builder.add(element, attributes, names, types, attributes.get("itemid"))
+    builder.assign_owners()
+    builder.add_references(tree)
+    builder.add_ownerless_recipe()
 
 
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
-    walk = _MarkupWalk(graph, RDFA)
+    builder = _ItemBuilder(graph, RDFA)
     elements = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
     for element in _without_duplicates(elements[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
@@ -84,8 +84,8 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
         if not names and "typeof" in attributes:
             names = _hanging_rel(element)
         about = attributes.get("resource") or attributes.get("about")
-        walk.add(element, attributes, names, types, about)
-    walk.connect()
+        builder.add(element, attributes, names, types, about)
+    builder.assign_owners()
 
 
 def _without_duplicates(elements: list[LexborNode]) -> Iterator[LexborNode]:
@@ -97,21 +97,21 @@ def _without_duplicates(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the `rel` of an item's parent if the parent has no object itself ("hanging rel")."""
+    """Return the `rel` of the parent element if it names no object itself (a "hanging rel")."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
     return (parent_attributes.get("rel") or "").split()
 
 
-class _MarkupWalk:
+class _ItemBuilder:
     def __init__(self, graph: Graph, syntax: str) -> None:
         self.graph = graph
         self.syntax = syntax
-        self.marks: list[_Mark] = []
-        self.items: dict[int, _Mark] = {}
-        self.owners: dict[int, _Mark | None] = {}
-        self.count = 0
+        self.marked_elements: list[_MarkedElement] = []
+        self.items_by_element: dict[int, _MarkedElement] = {}
+        self.owners_by_ancestor: dict[int, _MarkedElement | None] = {}
+        self.item_count = 0
         self.chars_left = MAX_VALUE_CHARS
         self.elements_by_target: dict[int, list[LexborNode]] = {}
         """Cached, because many items may refer to the same element."""
@@ -129,35 +129,37 @@ class _MarkupWalk:
             node = Node(
                 tuple(filter(None, map(local_name, types))),
                 self.syntax,
-                f"{self.syntax}[{self.count}]",
+                f"{self.syntax}[{self.item_count}]",
                 self.graph,
                 id=identifier,
             )
-            self.count += 1
-        mark = _Mark(element, attributes, [local_name(name).lower() for name in names], node)
-        self.marks.append(mark)
+            self.item_count += 1
+        marked = _MarkedElement(
+            element, attributes, [local_name(name).lower() for name in names], node
+        )
+        self.marked_elements.append(marked)
         if node is not None:
-            self.items[element.mem_id] = mark
+            self.items_by_element[element.mem_id] = marked
 
-    def connect(self) -> None:
+    def assign_owners(self) -> None:
         """Assign each property to its owner. Items without an owner go to the top level."""
-        for mark in self.marks:
-            owner = self._find_owner(mark.element)
-            if owner is not None and owner.node is not None and mark.names:
-                self._assign(owner.node, mark)
-                if mark.node is not None:
-                    mark.node.parent, mark.node.role = owner.node, mark.names[0]
-            if mark.node is not None:
-                self.graph.nodes.append(mark.node)
-                if mark.node.parent is None:
-                    mark.node.role = mark.names[0] if mark.names else ""
-                    self.graph.roots.append(mark.node)
-        for mark in self.marks:
-            if mark.node is not None and mark.node.id:
-                self.graph.assign_id(mark.node, mark.node.id)
-        for mark in self.marks:
-            if mark.node is not None and mark.names and not mark.node.properties:
-                self._name_by_text(mark.node, mark.element)
+        for marked in self.marked_elements:
+            owner = self._find_owner(marked.element)
+            if owner is not None and owner.node is not None and marked.names:
+                self._assign(owner.node, marked)
+                if marked.node is not None:
+                    marked.node.parent, marked.node.role = owner.node, marked.names[0]
+            if marked.node is not None:
+                self.graph.nodes.append(marked.node)
+                if marked.node.parent is None:
+                    marked.node.role = marked.names[0] if marked.names else ""
+                    self.graph.roots.append(marked.node)
+        for marked in self.marked_elements:
+            if marked.node is not None and marked.node.id:
+                self.graph.assign_id(marked.node, marked.node.id)
+        for marked in self.marked_elements:
+            if marked.node is not None and marked.names and not marked.node.properties:
+                self._name_by_text(marked.node, marked.element)
 
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """
@@ -169,93 +171,102 @@ class _MarkupWalk:
             if 0 < len(text) <= _MAX_NAME_CHARS:
                 node.add("name", text)
 
-    def gather_recipe(self) -> None:
+    def add_ownerless_recipe(self) -> None:
         """
-        Build one recipe from the properties outside any item, if some of them only recipes have.
+        Build a recipe from properties outside any item if one of them occurs only in recipes.
 
-        Templates often lose their `itemscope`. Of properties that other types have, too, only the
-        first value is used: others may describe linked pages.
+        Templates often lose their `itemscope`. If other types also have a property, only its first
+        value is used, because later values may describe linked pages.
         """
-        ownerless = [m for m in self.marks if m.names and self._find_owner(m.element) is None]
-        if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in ownerless):
+        ownerless_elements = [
+            m for m in self.marked_elements if m.names and self._find_owner(m.element) is None
+        ]
+        if self.graph.check_full() or not any(
+            _RECIPE_PROPERTIES & set(m.names) for m in ownerless_elements
+        ):
             return
         node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
-        for mark in ownerless:
-            mark.names = [
+        for marked in ownerless_elements:
+            marked.names = [
                 name
-                for name in mark.names
+                for name in marked.names
                 if name in _LIST_PROPERTIES
-                or (name in _RECIPE_PROPERTIES | _FIRST_ONLY and name not in node.properties)
+                or (
+                    name in _RECIPE_PROPERTIES | _SINGLE_VALUE_PROPERTIES
+                    and name not in node.properties
+                )
             ]
-            self._assign(node, mark)
+            self._assign(node, marked)
         self.graph.nodes.append(node)
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
         """Add the properties in the elements to which an item's `itemref` refers."""
-        referring = [m for m in self.items.values() if m.attributes.get("itemref")]
+        referring = [m for m in self.items_by_element.values() if m.attributes.get("itemref")]
         if not referring:
             return
-        by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
-        remaining = MAX_REFERENCED
-        for mark in referring:
-            for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
-                target = by_id.get(name) if remaining > 0 else None
-                if target is not None and mark.node is not None:
-                    remaining -= self._add_reference(target, mark, remaining)
+        elements_by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
+        elements_left = MAX_REFERENCED
+        for marked in referring:
+            for name in (marked.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
+                target = elements_by_id.get(name) if elements_left > 0 else None
+                if target is not None and marked.node is not None:
+                    elements_left -= self._add_reference(target, marked, elements_left)
 
-    def _add_reference(self, target: LexborNode, mark: _Mark, remaining: int) -> int:
+    def _add_reference(self, target: LexborNode, marked: _MarkedElement, elements_left: int) -> int:
         target_owner = self._find_owner(target)
         examined_count = 0
-        if mark.node is None or target_owner is mark:
+        if marked.node is None or target_owner is marked:
             return 0
         if target.mem_id not in self.elements_by_target:
             self.elements_by_target[target.mem_id] = target.css("[itemprop]")
         for element in self.elements_by_target[target.mem_id]:
-            if examined_count >= remaining:
+            if examined_count >= elements_left:
                 break
             examined_count += 1
             if (
                 self._find_owner(element) is not target_owner
-                or element.mem_id == mark.element.mem_id
+                or element.mem_id == marked.element.mem_id
             ):
                 continue
             attributes = element.attributes
             names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
-            item = self.items.get(element.mem_id)
-            self._assign(mark.node, _Mark(element, attributes, names, item.node if item else None))
+            item = self.items_by_element.get(element.mem_id)
+            self._assign(
+                marked.node, _MarkedElement(element, attributes, names, item.node if item else None)
+            )
             if item is not None and item.node is not None and item.node.parent is None:
-                item.node.parent, item.node.role = mark.node, names[0] if names else ""
+                item.node.parent, item.node.role = marked.node, names[0] if names else ""
         return examined_count
 
-    def _find_owner(self, element: LexborNode) -> _Mark | None:
-        """Return the closest item around `element`. Cached for each element on the way."""
+    def _find_owner(self, element: LexborNode) -> _MarkedElement | None:
+        """Return the closest item around `element`. Caches the owner for each ancestor."""
         path = []
         ancestor = element.parent
-        owner: _Mark | None = None
+        owner: _MarkedElement | None = None
         while ancestor is not None:
             key = ancestor.mem_id
-            if key in self.items:
-                owner = self.items[key]
+            if key in self.items_by_element:
+                owner = self.items_by_element[key]
                 break
-            if key in self.owners:
-                owner = self.owners[key]
+            if key in self.owners_by_ancestor:
+                owner = self.owners_by_ancestor[key]
                 break
             path.append(key)
             ancestor = ancestor.parent
         for key in path:
-            self.owners[key] = owner
+            self.owners_by_ancestor[key] = owner
         return owner
 
-    def _assign(self, node: Node, mark: _Mark) -> None:
-        for name in mark.names:
+    def _assign(self, node: Node, marked: _MarkedElement) -> None:
+        for name in marked.names:
             if not name:
                 continue
-            if mark.node is not None:
-                node.add(name, mark.node)
+            if marked.node is not None:
+                node.add(name, marked.node)
                 continue
-            values = self._values(mark, name)
-            if name == "price" and is_former_price(mark.element):
+            values = self._read_values(marked, name)
+            if name == "price" and is_former_price(marked.element):
                 name = FORMER_PRICE  # noqa: PLW2901 - the same value under its real name
             for value in values:
                 if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
@@ -263,7 +274,8 @@ class _MarkupWalk:
                 else:
                     node.add(name, value)
 
-    def _may_read(self, element: LexborNode) -> bool:
+    def _reserve_chars(self, element: LexborNode) -> bool:
+        """Count the element's markup. Returns False if the page has too much of it."""
         if _has_only_text(element):
             return True
         if self.chars_left > 0:
@@ -272,14 +284,14 @@ class _MarkupWalk:
                 self.graph.problems.append(f"more than {MAX_VALUE_CHARS} characters of values")
         return self.chars_left > 0
 
-    def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
-        attributes = mark.attributes
+    def _read_values(self, marked: _MarkedElement, name: str) -> Sequence[str | Node]:
+        attributes = marked.attributes
         content = attributes.get("content")
         if content is not None:
             return [content.strip()] if content.strip() else []
         if self.syntax == RDFA and (reference := attributes.get("resource")):
             return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
-        tag = mark.element.tag or ""
+        tag = marked.element.tag or ""
         source = _VALUE_ATTRIBUTES.get(tag) if tag in _VALUE_ATTRIBUTES else None
         if source and attributes.get(source):
             value = (attributes[source] or "").strip()
@@ -290,15 +302,15 @@ class _MarkupWalk:
         if tag in {"img", "source"}:
             lazy_urls = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
             return [value for value in lazy_urls if value][:1]
-        if not self._may_read(mark.element):
+        if not self._reserve_chars(marked.element):
             return []
-        if name in _INGREDIENTS and not _contains_list(mark.element):
-            return ["\n".join(block_lines(mark.element))]
-        if name in _MULTILINE:
-            return block_lines(mark.element)
-        if name in _PRICES:
-            return [text] if (text := price_text(mark.element)) else []
-        text = displayed_text(mark.element)
+        if name in _INGREDIENT_PROPERTIES and not _contains_list(marked.element):
+            return ["\n".join(block_lines(marked.element))]
+        if name in _MULTILINE_PROPERTIES:
+            return block_lines(marked.element)
+        if name in _PRICE_PROPERTIES:
+            return [text] if (text := price_text(marked.element)) else []
+        text = displayed_text(marked.element)
         return [text] if text else []
 
 
@@ -312,15 +324,15 @@ def _contains_list(element: LexborNode) -> bool:
     return any(child.mem_id != element.mem_id for child in inner)
 
 
-_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
-_PRICES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
+_INGREDIENT_PROPERTIES = frozenset({"recipeingredient", "ingredients"})
+_PRICE_PROPERTIES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
 _RECIPE_PROPERTIES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
 )
 _LIST_PROPERTIES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipecategory", "recipecuisine"}
 )
-_FIRST_ONLY = frozenset(
+_SINGLE_VALUE_PROPERTIES = frozenset(
     {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
 )
 

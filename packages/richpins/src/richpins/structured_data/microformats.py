@@ -21,8 +21,13 @@ SYNTAX = "microformats"
 MAX_ITEMS = 100
 MAX_ELEMENTS = 2_000
 _MAX_NESTING = 60
-_TYPES = {"h-recipe": "Recipe", "hrecipe": "Recipe", "h-product": "Product", "hproduct": "Product"}
-_NAMES = {
+_TYPES_BY_CLASS = {
+    "h-recipe": "Recipe",
+    "hrecipe": "Recipe",
+    "h-product": "Product",
+    "hproduct": "Product",
+}
+_PROPERTIES_BY_CLASS = {
     "Recipe": {
         "p-name": "name", "fn": "name", "p-summary": "description", "summary": "description",
         "p-ingredient": "recipeingredient", "e-ingredient": "recipeingredient",
@@ -46,35 +51,38 @@ _NAMES = {
         "price": "price", "p-review": "aggregaterating", "review": "aggregaterating",
     },
 }  # fmt: skip
-_PREFIX = re.compile(r"(?:p|u|dt|e)-")
+_PROPERTY_PREFIX = re.compile(r"(?:p|u|dt|e)-")
 """Prefixes of microformats2 properties. Older formats have none."""
 _DATE_PROPERTIES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
 _URL_PROPERTIES = frozenset({"image", "url"})
-_MULTILINE = frozenset({"recipeinstructions", "description"})
+_MULTILINE_PROPERTIES = frozenset({"recipeinstructions", "description"})
 _LIST_PROPERTIES = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the page's items, except those of types that another syntax provided."""
+    """Add the page's items to `graph`, except those of types that it already contains."""
     known_types = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
     elements_left = MAX_ELEMENTS
     for index, root in enumerate(roots):
-        type_ = next(filter(None, map(_TYPES.get, _classes(root))), None)
+        type_ = next(filter(None, map(_TYPES_BY_CLASS.get, _class_names(root))), None)
         if type_ is None or type_.lower() in known_types or graph.check_full():
             continue
         node = graph.add_node((type_,), syntax=SYNTAX, position=f"{SYNTAX}[{index}]")
-        is_prefixed = any(name[:2] == "h-" for name in _classes(root))
+        is_prefixed = any(name[:2] == "h-" for name in _class_names(root))
         for element in _elements_of_item(root):
             elements_left -= 1
             if elements_left < 0:
                 return
-            for name in _classes(element):
-                if name in _NAMES[type_] and (_PREFIX.match(name) is not None) == is_prefixed:
-                    _add(node, _NAMES[type_][name], element)
+            for name in _class_names(element):
+                if (
+                    name in _PROPERTIES_BY_CLASS[type_]
+                    and (_PROPERTY_PREFIX.match(name) is not None) == is_prefixed
+                ):
+                    _add_property(node, _PROPERTIES_BY_CLASS[type_][name], element)
 
 
-def _classes(element: LexborNode) -> list[str]:
+def _class_names(element: LexborNode) -> list[str]:
     return (element.attributes.get("class") or "").split()
 
 
@@ -92,32 +100,32 @@ def _elements_of_item(root: LexborNode) -> Iterator[LexborNode]:
 
 
 def _is_item(element: LexborNode) -> bool:
-    return any(name[:2] == "h-" or name in {"vcard", "hreview"} for name in _classes(element))
+    return any(name[:2] == "h-" or name in {"vcard", "hreview"} for name in _class_names(element))
 
 
-def _add(node: Node, name: str, element: LexborNode) -> None:
+def _add_property(node: Node, name: str, element: LexborNode) -> None:
     if name == "aggregaterating":
         _add_rating(node, element)
     elif name == "price":
         offer = node.graph.add_node(
             ("Offer",), syntax=SYNTAX, position=f"{node.position}.price", parent=node, role="offers"
         )
-        offer.add("price", _text(element))
+        offer.add("price", _read_text(element))
         node.add("offers", offer)
     elif name in _URL_PROPERTIES:
-        node.add(name, _url(element))
+        node.add(name, _read_url(element))
     elif name in _LIST_PROPERTIES:
         for row in element.css("li") or [element]:  # `value` is only part of an amount
             node.add(name, spaced_text(row))
-    elif name in _MULTILINE:
-        node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
+    elif name in _MULTILINE_PROPERTIES:
+        node.add(name, "\n".join(_read_lines(element))[:MAX_TEXT_CHARS])
     else:
-        node.add(name, _date_text(element) if name in _DATE_PROPERTIES else _text(element))
+        node.add(name, _read_date(element) if name in _DATE_PROPERTIES else _read_text(element))
 
 
 def _add_rating(node: Node, element: LexborNode) -> None:
     """Add the average of an `h-review-aggregate`. A single review is not the product's rating."""
-    if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
+    if not {"h-review-aggregate", "hreview-aggregate"} & set(_class_names(element)):
         return
     rating = node.graph.add_node(
         ("AggregateRating",),
@@ -126,26 +134,26 @@ def _add_rating(node: Node, element: LexborNode) -> None:
         parent=node,
         role="aggregaterating",
     )
-    for name, classes in _RATING.items():
+    for name, classes in _RATING_CLASSES.items():
         part = element.css_first(",".join(f".{class_name}" for class_name in classes))
         if part is not None:
-            rating.add(name, _text(part))
+            rating.add(name, _read_text(part))
     node.add("aggregaterating", rating)
 
 
-_RATING = {
+_RATING_CLASSES = {
     "ratingvalue": ("p-average", "average", "p-rating", "rating"),
     "bestrating": ("p-best", "best"),
     "ratingcount": ("p-count", "count"),
 }
 
 
-def _lines(element: LexborNode) -> list[str]:
+def _read_lines(element: LexborNode) -> list[str]:
     items = element.css("li")
     return [" ".join(block_lines(item)) for item in items] if items else block_lines(element)
 
 
-def _text(element: LexborNode) -> str:
+def _read_text(element: LexborNode) -> str:
     attributes = element.attributes
     if _is_item(element):
         name_element = element.css_first(".p-name,.fn")
@@ -158,26 +166,30 @@ def _text(element: LexborNode) -> str:
         "area": "alt",
     }
     value = attributes.get(value_attributes.get(element.tag or "", ""))
-    return value if value is not None else _value_class_text(element) or spaced_text(element)
+    return value if value is not None else _read_value_class(element) or spaced_text(element)
 
 
-def _value_class_text(element: LexborNode) -> str:
-    """Return the text of a property's elements with the class `value` (the value-class pattern)."""
+def _read_value_class(element: LexborNode) -> str:
+    """Return a property's value by the value-class pattern; empty if the property has none."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""
     return "".join(spaced_text(part) for part in element.css(".value"))
 
 
-def _date_text(element: LexborNode) -> str:
+def _read_date(element: LexborNode) -> str:
     declared = element.attributes.get("datetime") if element.tag in {"time", "ins", "del"} else None
-    return declared or _text(element)
+    return declared or _read_text(element)
 
 
-def _url(element: LexborNode) -> str:
+def _read_url(element: LexborNode) -> str:
     for name in ("href", "src", "data", "value", "content"):
         value = element.attributes.get(name)
         if value:
             return value
     inner = element.css_first("img[src],a[href]")
-    return _url(inner) if inner is not None and inner.mem_id != element.mem_id else _text(element)
+    return (
+        _read_url(inner)
+        if inner is not None and inner.mem_id != element.mem_id
+        else _read_text(element)
+    )

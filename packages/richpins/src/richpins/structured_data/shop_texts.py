@@ -168,40 +168,40 @@ BUY_BUTTON_LABELS = frozenset(
 MAX_OFFSETS = 100
 MAX_BYTES = 1_048_576
 """Maximum bytes searched, without scripts and styles."""
-_MAX_PIECES = 2_000
+_MAX_VISIBLE_RANGES = 2_000
 
-_WORDS = list(dict.fromkeys((*LABELS, *STOCK_PHRASES)))
+_SEARCHED_TEXTS = list(dict.fromkeys((*LABELS, *STOCK_PHRASES)))
 _AUTOMATON = BytesAhoCorasick(
-    [word.encode() for word in _WORDS], implementation=Implementation.DFA
+    [word.encode() for word in _SEARCHED_TEXTS], implementation=Implementation.DFA
 )  # fmt: skip
-_HIDDEN = re.compile(rb"<(script|style)")
+_HIDDEN_TAG = re.compile(rb"<(script|style)")
 
 
 class ShopTexts:
-    """Where labels and phrases occur in a page's bytes (with ASCII letters in lower case)."""
+    """The offsets of labels and phrases in a page's bytes (with ASCII letters in lower case)."""
 
     def __init__(self, lowered: bytes, heading_offset: int) -> None:
         """Search from `heading_offset`, the offset of the first h1; -1 if there is none."""
-        self._places: dict[str, list[int]] = {}
+        self._offsets: dict[str, list[int]] = {}
         for start, end in _visible_ranges(lowered, heading_offset):
-            for number, offset, _ in _AUTOMATON.find_matches_as_indexes(
+            for index, offset, _ in _AUTOMATON.find_matches_as_indexes(
                 lowered[start:end], overlapping=True
             ):
-                offsets = self._places.setdefault(_WORDS[number], [])
+                offsets = self._offsets.setdefault(_SEARCHED_TEXTS[index], [])
                 if len(offsets) < MAX_OFFSETS:
                     offsets.append(start + offset)
 
     def offsets(self, word: str) -> list[int]:
-        return self._places.get(word, [])
+        return self._offsets.get(word, [])
 
 
 def _visible_ranges(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
     bytes_left = MAX_BYTES
-    for _ in range(_MAX_PIECES if start >= 0 else 0):
-        code = _HIDDEN.search(lowered, start)
-        end = code.start() if code else len(lowered)
+    for _ in range(_MAX_VISIBLE_RANGES if start >= 0 else 0):
+        hidden_tag = _HIDDEN_TAG.search(lowered, start)
+        end = hidden_tag.start() if hidden_tag else len(lowered)
         yield start, min(end, start + bytes_left)
         bytes_left -= end - start
-        start = lowered.find(b"</" + code[1], end) if code and bytes_left > 0 else -1
+        start = lowered.find(b"</" + hidden_tag[1], end) if hidden_tag and bytes_left > 0 else -1
         if start < 0:
             return

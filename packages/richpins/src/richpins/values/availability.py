@@ -31,12 +31,12 @@ def availability(value: Any) -> Availability | None:
 
 
 def rank(state: Availability | None) -> int:
-    """Return 0 if available now, 1 if later or unstated, 2 if unavailable."""
+    """Return 0 if available now, 1 if available later or not stated, 2 if unavailable."""
     return 0 if state in _AVAILABLE_NOW else 1 if state in _AVAILABLE_LATER else 2
 
 
 def normalize_term(value: Any) -> str:
-    """Return a term without vocabulary, spaces and case: `InStock` equals `in stock`."""
+    """Return a term in lower case without vocabulary and spaces: `instock` for `in stock`."""
     if isinstance(value, Node):
         value = value.id or value.first("name", "url") or ""
     return re.sub(

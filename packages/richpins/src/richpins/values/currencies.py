@@ -64,10 +64,10 @@ _AMBIGUOUS_SYMBOLS = {
     "dh": {"ae": "AED", "ma": "MAD"},
     "din": {"rs": "RSD", "dz": "DZD"},
 }  # fmt: skip
-"""Symbols of several currencies, by the country of the page's audience."""
+"""Symbols that several currencies share, each with the currency by country."""
 _DEFAULT_CURRENCIES = {"руб": "RUB", "lei": "RON"}
 """The currency if the page's country is unknown or not listed."""
-_ALIASES = {
+_SYMBOL_ALIASES = {
     "kr.": "kr", "kronor": "kr", "kroner": "kr", "rs.": "rs", "₨": "rs", "rupees": "rs", ":-": "kr",
     "dollars": "$", "dollar": "$", "руб.": "руб", "рублей": "руб", "рубля": "руб",
     "рубль": "руб", "р.": "руб", "bs.": "bs", "dhs": "dh", "dhs.": "dh", "dh.": "dh",
@@ -75,21 +75,25 @@ _ALIASES = {
 }  # fmt: skip
 MARKS = "|".join(
     re.escape(symbol)
-    for symbol in sorted({*SYMBOLS, *_AMBIGUOUS_SYMBOLS, *_ALIASES}, key=len, reverse=True)
+    for symbol in sorted({*SYMBOLS, *_AMBIGUOUS_SYMBOLS, *_SYMBOL_ALIASES}, key=len, reverse=True)
 )
-"""Matches all symbols and names in any case, but no codes; longest first."""
+"""A pattern for all symbols and names in lower case, without codes, the longest first."""
 
-_ADDRESS = re.compile(r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?")
-_WORD = re.compile(rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})))(?![^\W\d_])")
+_CURRENCY_URL = re.compile(
+    r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?"
+)
+_CODE_OR_SYMBOL = re.compile(
+    rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})))(?![^\W\d_])"
+)
 _MAX_NAME_CHARS = 40
 
 
 def currency_by_symbol(mark: str, country: str | None = None) -> str | None:
-    """Return the code of a symbol or name. If it is ambiguous, `country` (two letters) decides."""
+    """Return the code for a symbol or name. `country` (two letters) decides if it is ambiguous."""
     mark = mark.lower()
     if mark in SYMBOLS:
         return SYMBOLS[mark]
-    name = _ALIASES.get(mark, mark)
+    name = _SYMBOL_ALIASES.get(mark, mark)
     return _AMBIGUOUS_SYMBOLS.get(name, {}).get(country or "") or _DEFAULT_CURRENCIES.get(name)
 
 
@@ -103,22 +107,22 @@ def parse_currency(text: str, country: str | None = None) -> str | None:
     """
     Return the currency in a string without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
-    Returns None if it names two currencies; `EUR (€)` names one.
+    Returns None if the string names two currencies. `EUR (€)` names one.
     """
     code = currency_by_code(text) or currency_by_symbol(text, country)
     if code:
         return code
-    address = _ADDRESS.fullmatch(text)
-    if address:
-        return currency_by_code(address[1])
+    url = _CURRENCY_URL.fullmatch(text)
+    if url:
+        return currency_by_code(url[1])
     if len(text) > _MAX_NAME_CHARS or any(map(str.isdigit, text)):
         return None
-    codes = {_code_of_match(match, country) for match in _WORD.finditer(text)} - {None}
+    codes = {_get_currency(match, country) for match in _CODE_OR_SYMBOL.finditer(text)} - {None}
     return codes.pop() if len(codes) == 1 else None
 
 
-def _code_of_match(word: re.Match[str], country: str | None) -> str | None:
-    code = word["code"]
+def _get_currency(match: re.Match[str], country: str | None) -> str | None:
+    code = match["code"]
     if code is None:
-        return currency_by_symbol(word["mark"], country)
+        return currency_by_symbol(match["mark"], country)
     return None if code in WORDS else currency_by_code(code)

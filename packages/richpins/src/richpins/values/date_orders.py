@@ -1,12 +1,12 @@
 """
-Decide which number in a date such as `2/12/2015` is the day: by language or weekday.
+Decide by language or weekday which number in a date such as `2/12/2015` is the day.
 
 The orders are from CLDR's short date formats.
 """
 
 from __future__ import annotations
 
-_DAY_FIRST = frozenset(
+_DAY_FIRST_LANGUAGES = frozenset(
     "ar az be bg bn bs ca cs cy da de el es et eu fi fr ga gl he hi hr id is it ka kk lb lv mk ms "
     "mt nb nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur uz vi".split()
 )
@@ -15,7 +15,7 @@ _DAY_FIRST_REGIONS = frozenset(
     "en-au en-bz en-gb en-gh en-hk en-ie en-in en-jm en-ke en-mt en-my en-ng en-nz en-pk en-sg "
     "en-tt en-ug en-uk en-zm".split()
 )
-_NOT_DAY_FIRST = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
+_NOT_DAY_FIRST_REGIONS = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
 """Regions where the month comes first, or both orders are in use."""
 _WEEKDAYS = {
     name: number
@@ -62,9 +62,9 @@ _WEEKDAYS = {
 def has_day_first(language: str) -> bool:
     """Return True if dates with slashes in `language` (`fr`, `pt-BR`) begin with the day."""
     tag = language.strip().lower().replace("_", "-")
-    if tag in _NOT_DAY_FIRST:
+    if tag in _NOT_DAY_FIRST_REGIONS:
         return False
-    return tag in _DAY_FIRST_REGIONS or tag.partition("-")[0] in _DAY_FIRST
+    return tag in _DAY_FIRST_REGIONS or tag.partition("-")[0] in _DAY_FIRST_LANGUAGES
 
 
 def weekday(word: str) -> int | None:

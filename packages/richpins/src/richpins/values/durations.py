@@ -2,7 +2,7 @@
 Parse durations in ISO 8601 and in the informal notations that pages use.
 
 Examples are `PT1H30M`, `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
-`{"minValue": …, "maxValue": …}`, which yields the larger value.
+`{"minValue": …, "maxValue": …}`. Ranges yield the larger value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from richpins.structured_data.graph import Node
 MAX_MINUTES = 525_600
 """One year. No cooking time or film is longer."""
 
-_ISO = re.compile(
+_ISO_DURATION = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
     r"(?:(?P<W>[\d.,]*+)\s*+W)?\s*+(?:(?P<D>[\d.,]*+)\s*+D)?\s*+"
     r"(?:T\s*+(?:(?P<H>[\d.,]*+)\s*+H)?\s*+(?:(?P<M>[\d.,]*+)\s*+M)?\s*+"
@@ -27,43 +27,43 @@ _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
 """A negative part, as in `PT-15M` or `PT1H-5M`: a mistake on the page, not a range."""
-_BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
-_MISPLACED = re.compile(
+_ISO_WITHOUT_UNIT = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
+_MISPLACED_T = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
 )
-_CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
+_CLOCK_DURATION = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667", "⅛": ".125"}
-_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
-_RANGE = re.compile(
+_MIXED_HOURS = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_DURATION_RANGE = re.compile(
     r"([\d.,]{1,12})\s{0,3}(?:-|–|—|to|bis|à|a|до)\s{0,3}([\d.,]{1,12})", re.IGNORECASE
 )
 _UNIT_MINUTES: dict[str, Decimal] = {
     "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60,
 }  # fmt: skip
-_DAYS = r"days?|d|jours?|tage?n?|d[ií]as?|giorn[oi]|dagen|dag|dni|dzień|dn[íyů]|дн\w*|суток|日"
-_HOURS = (
+_DAY_WORDS = r"days?|d|jours?|tage?n?|d[ií]as?|giorn[oi]|dagen|dag|dni|dzień|dn[íyů]|дн\w*|суток|日"
+_HOUR_WORDS = (
     r"h(?:ou)?rs?|h(?:ou)?r|hrs?|h|heures?|stunden?|std|horas?|or[ae]|uur|uren|timmar|timme|"
     r"timer|time|tim|t|godz\w*|hodin\w*|hod|óra|ore|ώρ\w+|час\w*|ч|год\w*|saat|sa|שע\w+|"
     r"ساع\w*|時間|小时|小時|시간|tund\w*|tunti\w*|val"
 )
-_MINUTES = (
+_MINUTE_WORDS = (
     r"min(?:ute|uto|uti|uut|ut|uter|uten|utter|utes|utos|utů|uty|uta)?[sn]?|mins?|m|minuut|"
     r"minuten|minut\w*|λεπτ\w+|мин\w*|хв\w*|dk|dakika|dak|דק\w*|دق\w*|分鐘|分钟|分|분|perc\w*"
 )
-_SECONDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
-_UNITS = (("d", _DAYS), ("h", _HOURS), ("m", _MINUTES), ("s", _SECONDS))
+_SECOND_WORDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
+_UNIT_WORDS = (("d", _DAY_WORDS), ("h", _HOUR_WORDS), ("m", _MINUTE_WORDS), ("s", _SECOND_WORDS))
 _QUANTITY = re.compile(
     r"(\d{1,12}+(?:[.,]\d{1,12}+|)?+)\s{0,3}+(?:"
-    + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNITS)
+    + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNIT_WORDS)
     + r")\.?",
     re.IGNORECASE,
 )
-_BARE_MINUTES = re.compile(r"\d\s{0,3}h(?:rs?|ours?)?\.?\s{0,3}(\d{1,2})$", re.IGNORECASE)
-_WITH_FRACTION = {
+_MINUTES_WITHOUT_UNIT = re.compile(r"\d\s{0,3}h(?:rs?|ours?)?\.?\s{0,3}(\d{1,2})$", re.IGNORECASE)
+_FRACTION_REPLACEMENTS = {
     sign: (re.compile(rf"(\d{{1,9}})\s{{0,3}}{sign}"), rf"\g<1>{part}")
     for sign, part in _FRACTIONS.items()
 }
-_WORDS = {
+_PHRASES_BY_DURATION = {
     "1 hour": ("an hour", "one hour", "eine stunde", "une heure", "una hora", "un'ora", "een uur"),
     "30 minutes": (
         "half an hour", "half hour", "a half hour", "eine halbe stunde", "halbe stunde",
@@ -77,13 +77,15 @@ _WORDS = {
     ),
     "1 minute": ("a minute", "one minute"),
 }  # fmt: skip
-_PLAIN_WORDS = {words: plain for plain, spellings in _WORDS.items() for words in spellings}
-_PRIMES = re.compile(r"(\d{1,3})\s?['’′]")
+_DURATION_BY_PHRASE = {
+    words: plain for plain, spellings in _PHRASES_BY_DURATION.items() for words in spellings
+}
+_PRIME_MINUTES = re.compile(r"(\d{1,3})\s?['’′]")
 _MULTIPLICATION = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
 
 
 def minutes(value: Any) -> int | None:
-    """Return whole minutes, rounded half up, or None if the value is zero or not a duration."""
+    """Return whole minutes, rounded half up, or None for zero and values that are not durations."""
     duration_s = seconds(value, bare_unit="m")
     if duration_s is None:
         return None
@@ -114,28 +116,28 @@ def _parse_iso(text: str) -> Decimal | None:
     text = text.replace(" ", "") if text[:2].upper() == "PT" or text[:2].upper() == "P0" else text
     if text[:1] in {"T", "t"}:
         text = f"P{text}"
-    match = _ISO.fullmatch(text)
+    match = _ISO_DURATION.fullmatch(text)
     if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
         text = f"PT{match['MO']}M"  # `P30M` alone means 30 minutes, not months
-        match = _ISO.fullmatch(text)
+        match = _ISO_DURATION.fullmatch(text)
     if match:
-        parts = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
+        parts = {name: _parse_number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
         days = parts["Y"] * 365 + parts["MO"] * 30 + parts["W"] * 7 + parts["D"]
         return ((days * 24 + parts["H"]) * 60 + parts["M"]) * 60 + parts["S"]
-    short = _BARE_AFTER_T.fullmatch(text)
-    if short:
-        return (_number(short[1]) * 60 + _number(short[2])) * 60
-    misplaced = _MISPLACED.fullmatch(text)
+    without_unit = _ISO_WITHOUT_UNIT.fullmatch(text)
+    if without_unit:
+        return (_parse_number(without_unit[1]) * 60 + _parse_number(without_unit[2])) * 60
+    misplaced = _MISPLACED_T.fullmatch(text)
     if misplaced:
-        days, hours, mins, secs = (_number(parts) for parts in misplaced.groups())
+        days, hours, mins, secs = (_parse_number(parts) for parts in misplaced.groups())
         return ((days * 24 + hours) * 60 + mins) * 60 + secs
     return _parse_informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
 
 
 def _parse_informal(text: str, bare_unit: str) -> Decimal | None:
-    clock = _CLOCK.fullmatch(text.removesuffix("h").removesuffix("H").strip())
+    clock = _CLOCK_DURATION.fullmatch(text.removesuffix("h").removesuffix("H").strip())
     if clock:
-        first, second, third = (_number(part) for part in clock.groups())
+        first, second, third = (_parse_number(part) for part in clock.groups())
         if clock[3] is None and bare_unit == "s":
             return first * 60 + second
         return (first * 60 + second) * 60 + third
@@ -145,40 +147,40 @@ def _parse_informal(text: str, bare_unit: str) -> Decimal | None:
             return Decimal(text) * (60 if bare_unit == "m" else 1)
     except ArithmeticError:
         return None
-    text = _RANGE.sub(lambda m: m[2], text)
+    text = _DURATION_RANGE.sub(lambda match: match[2], text)
     total, last_unit = Decimal(0), None
     for match in _QUANTITY.finditer(text):
         unit = match.lastgroup or "m"
         if last_unit is not None and _UNIT_MINUTES[unit] >= _UNIT_MINUTES[last_unit]:
             break
-        total += _number(match[1]) * _UNIT_MINUTES[unit] * 60
+        total += _parse_number(match[1]) * _UNIT_MINUTES[unit] * 60
         last_unit = unit
-    trailing_minutes = _BARE_MINUTES.search(text.rstrip())
+    trailing_minutes = _MINUTES_WITHOUT_UNIT.search(text.rstrip())
     if trailing_minutes and last_unit == "h":
-        total += _number(trailing_minutes[1]) * 60
+        total += _parse_number(trailing_minutes[1]) * 60
     return total if last_unit is not None else None
 
 
 def _replace_words_and_fractions(text: str) -> str:
-    plain = _PLAIN_WORDS.get(text.lower().replace("’", "'"))
+    plain = _DURATION_BY_PHRASE.get(text.lower().replace("’", "'"))
     if plain is not None:
         return plain
-    text = _PRIMES.sub(r"\1 min", text) if _PRIMES.fullmatch(text) else text
-    text = _MULTIPLICATION.sub(lambda m: str(int(m[1]) * int(m[2])), text)
-    text = _MIXED.sub(_as_decimal, text)
+    text = _PRIME_MINUTES.sub(r"\1 min", text) if _PRIME_MINUTES.fullmatch(text) else text
+    text = _MULTIPLICATION.sub(lambda match: str(int(match[1]) * int(match[2])), text)
+    text = _MIXED_HOURS.sub(_fraction_to_decimal, text)
     for symbol, decimals in _FRACTIONS.items():
         if symbol in text:
-            pattern, decimal = _WITH_FRACTION[symbol]
+            pattern, decimal = _FRACTION_REPLACEMENTS[symbol]
             text = pattern.sub(decimal, text).replace(symbol, f"0{decimals}")
     return text
 
 
-def _as_decimal(match: re.Match[str]) -> str:
+def _fraction_to_decimal(match: re.Match[str]) -> str:
     whole, numerator, denominator = (int(part or 0) for part in match.groups())
     return f"{whole + numerator / denominator:.3f}" if denominator else match[0]
 
 
-def _number(text: str | None) -> Decimal:
+def _parse_number(text: str | None) -> Decimal:
     if not text:
         return Decimal(0)
     try:

@@ -1,4 +1,4 @@
-"""Collect the images that a page offers as its own and choose the best one."""
+"""Collect the images that represent a page, and choose the best one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from richpins.values import image_sets, numbers
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Sizes are declared pixels, or None if undeclared."""
+    """An image with its size in pixels. The size is None if the page does not declare it."""
 
     url: str
-    """Absolute, but otherwise as written: image servers may sign or parse their URLs."""
+    """The absolute URL, not normalized, because image servers may sign or parse their URLs."""
     width: int | None = None
     height: int | None = None
     alt: str | None = None
@@ -39,7 +39,7 @@ SMALL_PIXELS = 200
 
 
 def read(value: Any, sources: Sources) -> list[Image]:
-    """Return the images in a value: a URL, an ImageObject, or a list of them."""
+    """Return the images in a URL, an ImageObject, or a list of these."""
     result: list[Image] = []
     for item in value if isinstance(value, list) else [value]:
         image = _read_image(item, sources)
@@ -87,54 +87,55 @@ def _parse_pixels(value: Any) -> int | None:
 
 
 def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
-    """Yield each og:image with the properties that follow it."""
+    """Yield each og:image. The properties after it (`og:image:width`) describe it."""
     url: str | None = None
-    facts: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
-        is_first = name == "og:image:secure_url" and url is None
-        if name in {"og:image", "og:image:url"} or is_first:
+        is_start_of_image = name == "og:image:secure_url" and url is None
+        if name in {"og:image", "og:image:url"} or is_start_of_image:
             if name != "og:image" and url == content:
                 continue
             if url:
-                yield from _open_graph_image(url, facts, sources)
-            url, facts = content, {}
+                yield from _read_open_graph_image(url, properties, sources)
+            url, properties = content, {}
         elif name.startswith("og:image:"):
-            facts.setdefault(name.removeprefix("og:image:"), content)
+            properties.setdefault(name.removeprefix("og:image:"), content)
 
 
-def _open_graph_image(
-    url: str, facts: dict[str, str], sources: Sources
+def _read_open_graph_image(
+    url: str, properties: dict[str, str], sources: Sources
 ) -> Iterator[tuple[Image, Candidate]]:
-    absolute = sources.absolute(url) or sources.absolute(facts.get("secure_url", ""))
+    absolute = sources.absolute(url) or sources.absolute(properties.get("secure_url", ""))
     if absolute is None:
         return
-    secure = sources.absolute(facts.get("secure_url", ""))
+    secure = sources.absolute(properties.get("secure_url", ""))
     if absolute.startswith("http:") and secure and secure.startswith("https:"):
         absolute = secure
     image = Image(
         absolute,
-        _parse_pixels(facts.get("width")),
-        _parse_pixels(facts.get("height")),
-        facts.get("alt"),
+        _parse_pixels(properties.get("width")),
+        _parse_pixels(properties.get("height")),
+        properties.get("alt"),
     )
     yield _with_size_from_url(image), Candidate(url, "opengraph", "og:image")
 
 
 def visible_images(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first image whose name resembles the page's, or else the first one declared large.
+    Yield the first image whose alt text resembles the page's heading or title.
 
-    Used if the markup offers no image, or only an icon.
+    If there is none, yields the first image with a large declared size. Used if the markup has no
+    image, or only an icon.
     """
     if b"<im" not in sources.words.lowered:  # the parser treats `image` as `img`
         return
-    words = _words(sources.document.heading or sources.document.title)
-    large: Image | None = None
+    words = _split_words(sources.document.heading or sources.document.title)
+    large_image: Image | None = None
     for node in sources.document.tree.tags("img")[:MAX_EXAMINED]:
         attributes = node.attributes
-        shared_words = words & _words(attributes.get("alt"))
+        shared_words = words & _split_words(attributes.get("alt"))
         resembles_page = len(shared_words) >= 2 or (bool(shared_words) and len(words) == 1)
-        if not resembles_page and (large is not None or not attributes.get("width")):
+        if not resembles_page and (large_image is not None or not attributes.get("width")):
             continue
         url = image_url(attributes, sources)
         if url is None:
@@ -149,14 +150,17 @@ def visible_images(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         if resembles_page:
             yield image, Candidate(url, "html", "img")
             return
-        if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:
-            large = image
-    large = large or _article_image(sources)
-    if large is not None:
-        yield large, Candidate(large.url, "html", "img")
+        if (
+            large_image is None
+            and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2
+        ):
+            large_image = image
+    large_image = large_image or _find_article_image(sources)
+    if large_image is not None:
+        yield large_image, Candidate(large_image.url, "html", "img")
 
 
-def _article_image(sources: Sources) -> Image | None:
+def _find_article_image(sources: Sources) -> Image | None:
     tree = sources.document.tree
     articles = tree.css("article")
     container = articles[0] if len(articles) == 1 else tree.css_first("main")
@@ -191,11 +195,11 @@ def image_url(attributes: dict[str, str | None], sources: Sources) -> str | None
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Return True for an image in the page's header, footer or menus, or named like a logo."""
+    """Return True for an image in the page's header, footer or menus, or with `logo` in a name."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
     ancestor = node.parent
-    for _ in range(_MAX_CLIMB):
+    for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"article", "main", "body"}:
             return False
         if (
@@ -214,10 +218,10 @@ def image_with_size(url: str, width: Any, height: Any) -> Image:
 
 _WORD = re.compile(r"\w{3,}+")
 _SITE_FRAME_TAGS = frozenset({"header", "nav", "footer"})
-_MAX_CLIMB = 8
+_MAX_ANCESTORS = 8
 
 
-def _words(text: str | None) -> set[str]:
+def _split_words(text: str | None) -> set[str]:
     return set(_WORD.findall(text.lower())) if text else set()
 
 
@@ -225,8 +229,8 @@ def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
-    Of equal images, it prefers https, then the first, most trusted one. Icons and logos are used
-    only if there is nothing else.
+    Among images of equal size, those with https URLs come first, then those from more trusted
+    sources. Icons and logos are used only if there is nothing else.
     """
     ranked = [(_rank(image), -index, image) for index, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -236,7 +240,7 @@ def _rank(image: Image) -> tuple[bool, int, bool]:
     return not is_icon(image), image.pixels, image.url.startswith("https:")
 
 
-_ICON = re.compile(
+_ICON_NAME = re.compile(
     r"(?:^|[/._-])(?:favicon|apple-touch-icon|icon|logo|spacer|placeholder|default-image)"
     r"(?:[/._?-]|$)",
     re.IGNORECASE,
@@ -251,7 +255,9 @@ def is_icon(image: Image) -> bool:
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True
-    return bool(_ICON.search(image.url.partition("://")[2].partition("/")[2].partition("?")[0]))
+    return bool(
+        _ICON_NAME.search(image.url.partition("://")[2].partition("/")[2].partition("?")[0])
+    )
 
 
 def is_presentable(image: Image) -> bool:

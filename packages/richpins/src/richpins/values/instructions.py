@@ -11,7 +11,7 @@ from richpins.structured_data.graph import Node
 from richpins.values import scalars
 
 MAX_STEPS = 500
-_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl\.? )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
+_LEADING_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl\.? )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
 _MAX_NESTING = 6
 
 
@@ -25,11 +25,11 @@ class Group:
 
 def without_repeats(entries: list[str]) -> list[str]:
     """
-    Remove repeated entries from a list.
+    Return the first part of a list that consists of two or three equal parts.
 
-    Templates write copies for printing, or one for each system of units.
+    Templates write a copy for printing, or one for each system of units.
     """
-    names = [_AMOUNT.sub("", entry) for entry in entries]
+    names = [_LEADING_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
         size, remainder = divmod(len(entries), parts)
         if (
@@ -45,7 +45,7 @@ def without_repeats(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """Return the steps by section, without nesting and numbers; None without steps."""
+    """Return the steps grouped by section, flat and without numbers; None if there are none."""
     collector = _StepCollector()
     collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
@@ -63,7 +63,7 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
 
 
 class _StepCollector:
-    """Collects steps by section. Visits each item once: references may be cyclic."""
+    """Collects steps by section. Visits each item once, because references may be cyclic."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []
@@ -94,7 +94,9 @@ class _StepCollector:
         nested = node.all("itemlistelement", "steps", "step", "item")
         name = scalars.text(node.first("name"))
         text = node.first("text", "description")
-        is_section = node.is_a(_SECTIONS) or (nested and not text and not node.is_a(_STEPS))
+        is_section = node.is_a(_SECTION_TYPES) or (
+            nested and not text and not node.is_a(_STEP_TYPES)
+        )
         if is_section and nested:
             self.add(nested, name or section, depth + 1)
         elif text is None and nested:
@@ -107,17 +109,21 @@ class _StepCollector:
 
 
 def _parse_printed_list(text: str) -> list[str]:
-    """Return the strings in a list that a template printed in PHP, Python or JSON syntax."""
-    start = text[:_MAX_LIST_START].lstrip()
-    if start[:2] == "a:" and _SERIALIZED.match(start):
-        parts_after_length = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
+    """Return the strings in a list printed in PHP, Python or JSON syntax; else only `text`."""
+    start = text[:_MAX_LIST_START_CHARS].lstrip()
+    if start[:2] == "a:" and _SERIALIZED_PHP_ARRAY.match(start):
+        parts_after_length = (
+            _SERIALIZED_TEXT_START.split(part, maxsplit=1) for part in text.split('";')
+        )
         return [
             str(part[1]) for part in parts_after_length if len(part) > 1 and not part[1].isdigit()
         ]
-    if start.startswith("Array") and _PRINTED_ARRAY.match(start):
-        return [step for part in _PHP_KEYS.split(text)[1:] if (step := part.strip(" \t\r\n)"))]
+    if start.startswith("Array") and _PRINTED_PHP_ARRAY.match(start):
+        return [
+            step for part in _PRINTED_PHP_KEY.split(text)[1:] if (step := part.strip(" \t\r\n)"))
+        ]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
-        parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
+        parts: list[str] = _COMMA_BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
         are_quoted = all(
             len(part) > 1 and part[0] == part[-1] and part[0] in "\"'" for part in parts
         )
@@ -125,16 +131,16 @@ def _parse_printed_list(text: str) -> list[str]:
     return [text]
 
 
-_MAX_LIST_START = 40
-_SERIALIZED = re.compile(r"a:\d{1,4}:\{")
-_PHP_TEXT = re.compile(r's:\d{1,6}:"')
-_PRINTED_ARRAY = re.compile(r"Array\s{0,9}\(")
-_PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
-_BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
+_MAX_LIST_START_CHARS = 40
+_SERIALIZED_PHP_ARRAY = re.compile(r"a:\d{1,4}:\{")
+_SERIALIZED_TEXT_START = re.compile(r's:\d{1,6}:"')
+_PRINTED_PHP_ARRAY = re.compile(r"Array\s{0,9}\(")
+_PRINTED_PHP_KEY = re.compile(r"\[\d{1,4}\] =>\s?")
+_COMMA_BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
 
 
-_SECTIONS = frozenset({"howtosection", "itemlist"})
-_STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
+_SECTION_TYPES = frozenset({"howtosection", "itemlist"})
+_STEP_TYPES = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
 _STEP_HEADING = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг|instruction|instrucción|istruzione|"
     r"anweisung|direction|method)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
@@ -143,28 +149,33 @@ _STEP_HEADING = re.compile(
 
 
 def remove_numbers(steps: list[str]) -> list[str]:
-    """Remove step numbers that count 1, 2, 3. Other numbers have a meaning."""
+    """Remove step numbers if they run 1, 2, 3 and so on. Other numbers belong to the text."""
     if len(steps) == 1:
         steps = _split_numbered(steps[0])
     numbered = [
-        (index, match) for index, step in enumerate(steps) if (match := _NUMBERED.match(step))
+        (index, match)
+        for index, step in enumerate(steps)
+        if (match := _LEADING_STEP_NUMBER.match(step))
     ]
     if len(numbered) < 2 or [int(match[1]) for _, match in numbered] != list(
         range(1, len(numbered) + 1)
     ):
         return steps
     matches = dict(numbered)
-    return [step[matches[n].end() :] if n in matches else step for n, step in enumerate(steps)]
+    return [
+        step[matches[index].end() :] if index in matches else step
+        for index, step in enumerate(steps)
+    ]
 
 
 def _split_numbered(text: str) -> list[str]:
     starts = [0]
     expected = 1
-    for match in _NUMBER_INSIDE.finditer(text):
+    for match in _INLINE_STEP_NUMBER.finditer(text):
         if int(match[1]) == expected:
             expected += 1
             starts.append(match.start())
-    if expected < _MIN_PARTS + 1:
+    if expected < _MIN_INLINE_STEPS + 1:
         return [text]
     parts = [
         text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)
@@ -172,8 +183,8 @@ def _split_numbered(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-_MIN_PARTS = 3
-_NUMBERED = re.compile(r"(\d{1,2})(?:\s*[.):、-]\s*|\s+)(?=[^\W\d_])")
-_NUMBER_INSIDE = re.compile(
+_MIN_INLINE_STEPS = 3
+_LEADING_STEP_NUMBER = re.compile(r"(\d{1,2})(?:\s*[.):、-]\s*|\s+)(?=[^\W\d_])")
+_INLINE_STEP_NUMBER = re.compile(
     r"(?:(?<=\s)|(?<=^)|(?<=[.;!。；！)]))(\d{1,2})\s*[.):、]\s*(?=[^\W\d_])"
 )

@@ -7,7 +7,7 @@ Croatian and November in Czech, and `lip` is June or July.
 
 from __future__ import annotations
 
-_NAMES = (
+_NAMES_BY_MONTH = (
     (
         "jan january januar jänner januari janvier janv januarie ianuarie ian januára "
         "januarja janeiro enero ene gener gennaio gen stycznia styczeń ledna leden január siječnja "
@@ -75,7 +75,7 @@ _NAMES = (
         "δεκεμβρίου δεκ декабря декабрь дек грудня декември децембар"
     ),
 )
-MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
+MONTHS = {name: number for number, names in enumerate(_NAMES_BY_MONTH, 1) for name in names.split()}
 
 
 def month_number(name: str) -> int | None:

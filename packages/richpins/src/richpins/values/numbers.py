@@ -2,7 +2,7 @@
 Parse decimals and counts in the notations of many countries.
 
 A string with two possible values is rejected, unless the currency decides between them. Euros have
-two decimals, so `1.299` euros are thousands.
+two decimals, so the point in `1.299` euros groups thousands.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ A number after `normalize_signs`. A space or apostrophe groups three digits. A l
 comma (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
-_POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
 """The exponent in `1.25E7`, as Java and PHP write large numbers."""
 _MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
 _CONTINUATION = re.compile(
     r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
     r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
-"""The continuation of a number: `1.2M` is not 1.2, and `1'25` is not 1."""
-_MAX_DIGITS = 18
-_ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
+"""Text that belongs to the number before it: `1.2M` is not 1.2, and `1'25` is not 1."""
+_MAX_EXPONENT = 18
+_ARABIC_SEPARATORS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
 """Arabic and Persian separators. Python reads the digits of these scripts."""
 _SPACES = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
@@ -46,13 +46,13 @@ _FULL_WIDTH = {
     ord("￦"): "₩",
 }
 _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_RAISED = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
+_RAISED_DECIMALS = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
 _RAISED_DIGIT_VALUES = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
 _REPLACEMENTS = (
-    _ARABIC_MARKS | _SPACES | _INVISIBLE | _APOSTROPHES | _SIGNS | _FULL_WIDTH
+    _ARABIC_SEPARATORS | _SPACES | _INVISIBLE | _APOSTROPHES | _SIGNS | _FULL_WIDTH
     | {ord("０") + digit: str(digit) for digit in range(10)}
 )  # fmt: skip
-_THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+_THREE_DECIMAL_CURRENCIES = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
 def normalize_signs(text: str) -> str:
@@ -63,7 +63,7 @@ def normalize_signs(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = _RAISED.sub(lambda match: "." + match[1].translate(_RAISED_DIGIT_VALUES), text)
+    text = _RAISED_DECIMALS.sub(lambda match: "." + match[1].translate(_RAISED_DIGIT_VALUES), text)
     return unicodedata.normalize("NFC", text).translate(_REPLACEMENTS)
 
 
@@ -72,9 +72,9 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     Return a number as Decimal, or None if it is absent or ambiguous.
 
     A JSON number is used unchanged. In a string, the last of two kinds of separators is the decimal
-    separator (`1.299,00` and `1,299.00`), and a repeated separator groups digits (`1.299.000`). A
-    single separator groups three digits unless the currency has three decimals. A rounded number
-    (`1.2M`) yields None.
+    separator (`1.299,00` and `1,299.00`), and a repeated separator groups digits (`1.299.000`).
+    A single comma before three digits groups them, and so does a point if the currency is known;
+    in a currency with three decimals, neither does. A rounded number (`1.2M`) yields None.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -86,9 +86,9 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     match = _NUMBER.search(text)
     if match is None:
         return None
-    power = _POWER.match(text, match.end())
-    if power is not None and _MANTISSA.fullmatch(match[0]):
-        return _parse_finite(f"{match[0]}e{power[1]}")
+    exponent = _EXPONENT.match(text, match.end())
+    if exponent is not None and _MANTISSA.fullmatch(match[0]):
+        return _parse_finite(f"{match[0]}e{exponent[1]}")
     return (
         None
         if _CONTINUATION.match(text, match.end())
@@ -98,18 +98,22 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 def decimal_with_point(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350`, reading its point as a decimal separator; else None.
+    Return a number such as `3.350` with its point as a decimal separator; None for other text.
 
-    Software may write three decimals for a currency with two; the last one is then zero. In a
+    Software may write three decimals for a currency with two. The third one is then zero. In a
     currency without decimals, a point can only group thousands.
     """
     if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:
         return None
-    return None if currency in _THREE_DECIMALS | _NO_DECIMALS else _parse_finite(value.strip())
+    return (
+        None
+        if currency in _THREE_DECIMAL_CURRENCIES | _NO_DECIMAL_CURRENCIES
+        else _parse_finite(value.strip())
+    )
 
 
 _ZERO_THIRD_DECIMAL = re.compile(r"[1-9]\d{0,2}\.\d\d0")
-_NO_DECIMALS = frozenset(
+_NO_DECIMAL_CURRENCIES = frozenset(
     "ALL AMD BIF CLP COP CRC DJF GNF HUF IDR IQD IRR ISK JPY KMF KRW KZT LAK LBP MGA MMK MNT NGN "
     "PKR PYG RSD RWF TZS UGX UYU UZS VND VUV XAF XOF XPF XXX ARS".split()
 )
@@ -129,18 +133,18 @@ def _normalize_separators(text: str, currency: str | None) -> str:
     if dots and commas:
         separator = "." if text.rfind(".") > text.rfind(",") else ","
         whole, _, rest = text.rpartition(separator)
-        other = "," if separator == "." else "."
-        return f"{whole.replace(other, '')}.{rest}" if _are_groups(whole, other) else ""
+        grouping = "," if separator == "." else "."
+        return f"{whole.replace(grouping, '')}.{rest}" if _has_valid_groups(whole, grouping) else ""
     separator = "." if dots else ","
     if dots + commas > 1:
-        return text.replace(separator, "") if _are_groups(text, separator) else ""
+        return text.replace(separator, "") if _has_valid_groups(text, separator) else ""
     if dots + commas == 1 and _is_grouping(text, separator, currency):
         return text.replace(separator, "")
     return text.replace(",", ".")
 
 
-def _are_groups(text: str, separator: str) -> bool:
-    """Return True for groups of three digits or, as in India, of two before the last three."""
+def _has_valid_groups(text: str, separator: str) -> bool:
+    """Return True for groups of three digits, or (in India) of two digits before the last three."""
     first, *rest = text.lstrip("+-").split(separator)
     if not (0 < len(first) <= 3 and rest and all(map(str.isdigit, (first, *rest)))):
         return False
@@ -158,7 +162,7 @@ def _is_grouping(text: str, separator: str, currency: str | None) -> bool:
     whole, _, rest = text.lstrip("+-").partition(separator)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:
         return False
-    return currency not in _THREE_DECIMALS and (separator == "," or currency is not None)
+    return currency not in _THREE_DECIMAL_CURRENCIES and (separator == "," or currency is not None)
 
 
 def _parse_finite(text: str) -> Decimal | None:
@@ -166,6 +170,6 @@ def _parse_finite(text: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    if not number.is_finite() or number.adjusted() > _MAX_DIGITS or number.adjusted() < -9:
+    if not number.is_finite() or number.adjusted() > _MAX_EXPONENT or number.adjusted() < -9:
         return None
     return number

@@ -14,7 +14,7 @@ from richpins.values import numbers
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A rating in numbers."""
+    """A rating and its scale."""
 
     value: Decimal
     best: Decimal | None = None
@@ -28,9 +28,9 @@ class Rating:
 
 
 def read_rating(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
-    """Return the rating that `nodes` declare, recorded as `field`."""
-    candidate = sources.lists(nodes, "aggregaterating")
-    return sources.ledger.pick(field, rating, candidate, expected="a rating")
+    """Return the rating that `nodes` declare, and record its source as `field`."""
+    candidates = sources.lists(nodes, "aggregaterating")
+    return sources.ledger.pick(field, rating, candidates, expected="a rating")
 
 
 def rating(value: Any) -> Rating | None:
@@ -43,7 +43,7 @@ def rating(value: Any) -> Rating | None:
     best = numbers.decimal(value.first("bestrating"))
     worst = numbers.decimal(value.first("worstrating"))
     raw = value.first("ratingvalue", "average")
-    number = _rating_value(raw)
+    number = _parse_value(raw)
     if number is None or number < 0 or (best is not None and number > max(best, Decimal(5))):
         return None
     reviews = numbers.count(value.first("reviewcount"))
@@ -53,7 +53,7 @@ def rating(value: Any) -> Rating | None:
     return Rating(number, best, worst, count if count is not None else reviews, reviews)
 
 
-def _rating_value(raw: Any) -> Decimal | None:
+def _parse_value(raw: Any) -> Decimal | None:
     """Parse `4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
     if isinstance(raw, str):
         raw = re.split(r"\s{0,3}(?:/|out of|von|sur|de)\s{0,3}", raw.strip(), maxsplit=1)[0]

@@ -46,7 +46,9 @@ def words(value: Any) -> tuple[str, ...] | None:
 
 
 _NOT_A_NAME = re.compile(r"https?://|www\.|^\W*$|^[/#]|\.html?$|^\S+@\S+$")
-_BY = re.compile(r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\s*", re.IGNORECASE)
+_BYLINE_PREFIX = re.compile(
+    r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\s*", re.IGNORECASE
+)
 
 
 def name(value: Any) -> str | None:
@@ -54,16 +56,18 @@ def name(value: Any) -> str | None:
     if isinstance(value, Node):
         result = value.first("name", "alternatename", "legalname")
         if result is None:
-            given, family = value.first("givenname"), value.first("familyname")
-            result = " ".join(filter(None, map(text, (given, family)))) or _name_in_role(value)
+            given_name, family_name = value.first("givenname"), value.first("familyname")
+            result = " ".join(
+                filter(None, map(text, (given_name, family_name)))
+            ) or _read_role_name(value)
         value = result
     result = text(value)
     if not result or len(result) > 200 or _NOT_A_NAME.search(result):
         return None
-    return _BY.sub("", result).strip(" ,;|") or None
+    return _BYLINE_PREFIX.sub("", result).strip(" ,;|") or None
 
 
-def _name_in_role(node: Node) -> str | None:
+def _read_role_name(node: Node) -> str | None:
     """Return the name in a schema.org Role, which nests the value under the same property again."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None
@@ -83,7 +87,7 @@ def flag(value: Any) -> bool | None:
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(word)
 
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
+_LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
 
 def language(value: Any) -> str | None:
@@ -93,4 +97,4 @@ def language(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     first = re.split(r"[,;\s]", value.strip(), maxsplit=1)[0]
-    return first.replace("_", "-") if _LANGUAGE.fullmatch(first) else None
+    return first.replace("_", "-") if _LANGUAGE_TAG.fullmatch(first) else None

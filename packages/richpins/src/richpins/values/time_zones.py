@@ -19,22 +19,22 @@ ZONE_HOURS = {
 """
 Unambiguous abbreviations with their offset from UTC in hours. `EDT`, `IST` and `BST` are ambiguous.
 """
-_MINUS = r"\-−﹣－"
-_FRACTIONAL_HOURS = (
+_MINUS_SIGNS = r"\-−﹣－"
+_FRACTIONAL_HOUR_OFFSETS = (
     -570, -270, -210, -150, 210, 270, 330, 345, 390, 450, 510, 525, 570, 630, 690, 765, 825,
 )  # fmt: skip
-_VALID_OFFSETS = frozenset([*(60 * hours for hours in range(-12, 15)), *_FRACTIONAL_HOURS])
+_VALID_OFFSETS = frozenset([*(60 * hours for hours in range(-12, 15)), *_FRACTIONAL_HOUR_OFFSETS])
 """All zone offsets since 1970 in the IANA time zone database, in minutes."""
 
-_NUMERIC = re.compile(
-    rf"\s{{0,3}}(?:(?:UTC|GMT|UT|Z)\s?(?P<sign>[+{_MINUS}])\s?|(?P<alone>[+{_MINUS}]))"
+_NUMERIC_OFFSET = re.compile(
+    rf"\s{{0,3}}(?:(?:UTC|GMT|UT|Z)\s?(?P<sign>[+{_MINUS_SIGNS}])\s?|(?P<bare_sign>[+{_MINUS_SIGNS}]))"
     r"(?P<h>\d\d?)(?::?(?P<m>\d\d)(?::?00)?)?(?![\d:]|[.,]\d)",
     re.IGNORECASE,
 )
-_UTC = re.compile(r"\s{0,3}\(?(?:UTC|GMT|UT|Zulu|Z)(?![^\W_])\)?", re.IGNORECASE)
-_NAMED = re.compile(rf"\s{{0,3}}\(?({'|'.join(ZONE_HOURS)})(?![^\W_])\)?")
-_BRACKET = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
-_INVALID_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
+_UTC_NAME = re.compile(r"\s{0,3}\(?(?:UTC|GMT|UT|Zulu|Z)(?![^\W_])\)?", re.IGNORECASE)
+_ABBREVIATION = re.compile(rf"\s{{0,3}}\(?({'|'.join(ZONE_HOURS)})(?![^\W_])\)?")
+_BRACKETED_TEXT = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
+_UNREADABLE_ENDING = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS_SIGNS}]|[:.,]\d)")
 
 Offset = tuple[timezone | None, int]
 """A time zone (None if the text has none) and the position after it."""
@@ -44,8 +44,8 @@ def zone_at(text: str, position: int) -> Offset | None:
     """
     Return the zone at `position`, right after a time, and where it ends.
 
-    Returns None for an unreadable time: with more digits, an offset that no zone has, or two
-    different offsets.
+    Returns None if the time is unreadable, because more digits follow, no zone has the offset, or
+    two offsets differ.
     """
     zones: list[timezone] = []
     while (match := _next_zone(text, position)) is not None:
@@ -53,30 +53,33 @@ def zone_at(text: str, position: int) -> Offset | None:
         if zone is None:
             return None
         zones.append(zone)
-    abbreviation = _NAMED.match(text, position)
+    abbreviation = _ABBREVIATION.match(text, position)
     if abbreviation is not None:
         zones = zones or [timezone(timedelta(hours=ZONE_HOURS[abbreviation[1]]))]
         position = abbreviation.end()
     for _ in range(2):
-        bracket = _BRACKET.match(text, position)
+        bracket = _BRACKETED_TEXT.match(text, position)
         position = bracket.end() if bracket else position
-    if _INVALID_REST.match(text, position) or len({zone.utcoffset(None) for zone in zones}) > 1:
+    if (
+        _UNREADABLE_ENDING.match(text, position)
+        or len({zone.utcoffset(None) for zone in zones}) > 1
+    ):
         return None
     return (zones[0] if zones else None), position
 
 
 def _next_zone(text: str, position: int) -> Offset | None:
-    """Return the zone at `position`, None without one, or (None, end) if it is impossible."""
-    numeric = _NUMERIC.match(text, position)
+    """Return the zone at `position`; None without one, (None, end) if no zone has the offset."""
+    numeric = _NUMERIC_OFFSET.match(text, position)
     if numeric is not None:
-        return _offset(numeric), numeric.end()
-    utc = _UTC.match(text, position)
+        return _parse_offset(numeric), numeric.end()
+    utc = _UTC_NAME.match(text, position)
     return (UTC, utc.end()) if utc is not None else None
 
 
-def _offset(match: re.Match[str]) -> timezone | None:
+def _parse_offset(match: re.Match[str]) -> timezone | None:
     hours, minutes = int(match["h"]), int(match["m"] or "0")
     total = 60 * hours + minutes
-    if (match["sign"] or match["alone"]) != "+":
+    if (match["sign"] or match["bare_sign"]) != "+":
         total = -total
     return timezone(timedelta(minutes=total)) if minutes < 60 and total in _VALID_OFFSETS else None

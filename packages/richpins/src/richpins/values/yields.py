@@ -11,22 +11,22 @@ from typing import Any
 from richpins.structured_data.graph import Node
 from richpins.values import numbers, scalars
 
-_RANGE = re.compile(
+_YIELD_RANGE = re.compile(
     r"(\d{1,9}(?:[.,]\d{1,9})?)\s{0,3}(?:-|–|—|to|bis|à|a|tot|till|til|ou|or|o|oder|до)\s{0,3}"
     r"(\d{1,9}(?:[.,]\d{1,9})?)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
-_FRACTION = re.compile(r"(?<![\d.,])(?:(\d{1,6})\s{0,3})?([¼½¾⅐-⅞])")
+_MIXED_QUANTITY = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_ONE_CHARACTER_FRACTION = re.compile(r"(?<![\d.,])(?:(\d{1,6})\s{0,3})?([¼½¾⅐-⅞])")
 """A one-character fraction, alone or after a whole number."""
-_SERVINGS = re.compile(
+_SERVING_WORDS = re.compile(
     r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
     r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
     r"couverts?|mensen|commensali|порц\w*|человек\w*|персон\w*)\b|人|份|명|인분|מנות",
     re.IGNORECASE,
 )
-_WORDS = {
+_DIGITS_BY_WORD = {
     word: digits
     for digits, words in {
         "1": "one ein eine einen une una uno een",
@@ -42,19 +42,19 @@ _WORDS = {
     }.items()
     for word in words.split()
 }
-_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b(?=\s|\Z)", re.IGNORECASE)
-_SIZE = re.compile(
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS_BY_WORD)})\b(?=\s|\Z)", re.IGNORECASE)
+_PIECE_SIZE = re.compile(
     r"\s{0,3}\(?\d[\d.,/½¼¾]{0,5}(?:\s?[x×-]\s?\d[\d.,]{0,5})?\s?-?\s?"
     r"(?:inch(?:es)?|in|cm|mm|ounces?|oz|g|kg|lb|pounds?|ml|cl|l|quarts?|qt|cups?|[\"″])\)?(?:\s|-|(?<=\)))\s{0,3}(?=[^\W\d_])",
     re.IGNORECASE,
 )
 """The size of one piece, before or after its name: `9-inch pie`, `(8-inch) cakes`."""
-_LEAD = re.compile(
+_LEADING_WORDS = re.compile(
     r"^(?:makes|yields?|serves|serving[s ]*size|servings?|for|about|approx\w*|ca\.?|circa|für|pour|"
     r"para|per|voor|för|til|around|roughly)\b[:.\s]*",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
+_UNIT_NAME = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Yield:
     """
     A quantity and its unit.
 
-    For a range, `quantity` is the upper end and `quantity_min` the lower.
+    For a range, `quantity` is the maximum and `quantity_min` the minimum.
     """
 
     quantity: Decimal
@@ -78,9 +78,10 @@ class Yield:
 
 def read_yield(value: Any) -> Yield | None:
     """
-    Return the yield in a number, a string or a list of both, preferably one with a unit.
+    Return the yield in a number, a string, or a list of these, preferably one with a unit.
 
-    If a bare number precedes a range (`4`, `4-6 bowls`), it is the quantity, with the range's unit.
+    If the list has a number before a range (`4`, `4-6 bowls`), that number is the quantity, and the
+    range gives the unit.
     """
     parsed = [result for part in _as_list(value) if (result := _parse_yield(part)) is not None]
     if not parsed:
@@ -104,14 +105,16 @@ def _parse_yield(value: Any) -> tuple[Yield, bool] | None:
     raw = scalars.text(value)
     if not raw or len(raw) > 200:
         return None
-    text = _LEAD.sub("", _words_to_digits(_FRACTION.sub(_fraction_to_decimal, raw)).strip())
-    matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
+    text = _LEADING_WORDS.sub(
+        "", _words_to_digits(_ONE_CHARACTER_FRACTION.sub(_fraction_to_decimal, raw)).strip()
+    )
+    matches = (pattern.search(text) for pattern in (_YIELD_RANGE, _MIXED_QUANTITY, _NUMBER))
     first = min(
         (match for match in matches if match), key=lambda match: match.start(), default=None
     )
     if first is None:
         return None
-    low, high = _bounds(first)
+    low, high = _parse_bounds(first)
     quantity = low if high is None else high
     if quantity is None or not 0 < quantity <= 100_000:
         return None
@@ -127,31 +130,31 @@ def _fraction_to_decimal(match: re.Match[str]) -> str:
 
 
 def _words_to_digits(text: str) -> str:
-    """Replace the first number with digits if it is a word before others: `two loaves`."""
+    """Replace a number word by digits if no digits precede it: `two loaves`."""
     word = _NUMBER_WORD.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):
         return text
     key = "a\\sdozen" if word[0][:1].lower() == "a" and " " in word[0] else word[0].lower()
-    return f"{text[: word.start()]}{_WORDS[key]}{text[word.end() :]}"
+    return f"{text[: word.start()]}{_DIGITS_BY_WORD[key]}{text[word.end() :]}"
 
 
-def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
-    if match.re is _RANGE:
+def _parse_bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
+    if match.re is _YIELD_RANGE:
         low, high = numbers.decimal(match[1]), numbers.decimal(match[2])
         return low, (high if low is not None and high is not None and high > low else None)
-    if match.re is _MIXED and match[3].strip("0"):
+    if match.re is _MIXED_QUANTITY and match[3].strip("0"):
         whole, numerator, denominator = (int(part or 0) for part in match.groups())
         return (Decimal(whole) + Decimal(numerator) / denominator).quantize(Decimal("0.01")), None
     return numbers.decimal(match[0].replace(",", ".")), None
 
 
 def _find_unit(text: str, end: int) -> str | None:
-    size = _SIZE.match(text, end)
+    size = _PIECE_SIZE.match(text, end)
     end = size.end() if size is not None else end
-    after = _UNIT.search(text, end)
-    if after and _SERVINGS.search(after[0]):
+    after = _UNIT_NAME.search(text, end)
+    if after and _SERVING_WORDS.search(after[0]):
         return "servings"
     if after and text[end : after.start()].strip() in {"", "x", "×", "-"}:
         return after[0].strip(" .-").lower() or None
-    return "servings" if _SERVINGS.search(text) else None
+    return "servings" if _SERVING_WORDS.search(text) else None
