@@ -186,7 +186,7 @@ class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since cli
         if value not in SCOPES and not GRAPH_SCOPE.fullmatch(value):
             scopes_text = ", ".join(SCOPES)
             self.fail(
-                f"{value[:80]!r} is none of {scopes_text}, read@GRAPH, write@GRAPH", param, ctx
+                f"{value[:80]!r} is not one of {scopes_text}, read@GRAPH, write@GRAPH", param, ctx
             )
         return value
 

@@ -55,8 +55,8 @@ class Components:
     overrides: Callable[[], Overrides]
     """Always returns the same object. Raises `ConfigError` if the overrides file is invalid."""
     limiter: Callable[[], Limiter]
-    """Always returns the same object, with these overrides. Raises the same errors as
-    `overrides`."""
+    """Always returns the same limiter, which uses the object from `overrides`. Raises the same
+    errors as `overrides`."""
     store: Callable[[], UrlStore]
     """Always returns the same object. Raises `StoreUnavailable` if the store cannot be opened."""
     close: Callable[[], None]

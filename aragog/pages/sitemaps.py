@@ -48,8 +48,8 @@ class SitemapUrl:
         Return True if the page may have changed after it was last seen.
 
         A date without a time counts as the start of its day, month or year until that period has
-        ended, and then as its end. So a page is fetched at most twice for a date. A time in the
-        future is ignored.
+        ended, and then as its end. So one date makes aragog fetch the page at most twice. A time in
+        the future is ignored.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -175,8 +175,8 @@ _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|f
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANK_BYTES = b" \t\r\n\0"
 _UTF8_BOM = b"\xef\xbb\xbf"
-# Files in these encodings are converted before parsing, because their bytes are not
-# ASCII-compatible.
+# Files in these encodings are converted before parsing, because the parser does not know them or
+# searches for ASCII bytes.
 _REENCODED_CHARSETS = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
 
 

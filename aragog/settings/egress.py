@@ -57,8 +57,8 @@ class EgressRule:
     crawls: tuple[str, ...] = ()
     """Names of crawls."""
     after: tuple[int, ...] = ()
-    """403 or 429: use this rule only for the attempt after such a response. That attempt has its
-    own slot, and for it, rules with `after` are checked first."""
+    """403 or 429: use this rule only for the attempt after such a response. That attempt waits
+    for its own turn, and rules with `after` are checked first for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,10 @@ def _address_problems(prefix: str, way: WaySettings) -> Iterator[str]:
         except ValueError:
             yield f"{prefix}.addresses: {text!r} is not an IP address"
     if len(set(families)) < len(families):
-        yield f"{prefix}.addresses: must be at most one IPv4 and one IPv6 address; add another way"
+        yield (
+            f"{prefix}.addresses: must be at most one IPv4 and one IPv6 address; "
+            "add another egress route"
+        )
 
 
 def _proxy_problems(prefix: str, way: WaySettings) -> Iterator[str]:
@@ -124,7 +127,7 @@ def _proxy_problems(prefix: str, way: WaySettings) -> Iterator[str]:
         yield f"{prefix}.proxy: must be {schemes}, got {way.proxy[:100]!r}"
     for name in _PLACEHOLDER.findall(way.proxy):
         if name not in PLACEHOLDERS:
-            yield f"{prefix}.proxy: {{{name[:40]}}} is none of {', '.join(PLACEHOLDERS)}"
+            yield f"{prefix}.proxy: {{{name[:40]}}} is not one of {', '.join(PLACEHOLDERS)}"
     if way.login and not _LOGIN.fullmatch(way.login):
         yield f"{prefix}.login: must be env:NAME or file:PATH (its value is not shown)"
     if way.session_s < 1:
@@ -133,10 +136,10 @@ def _proxy_problems(prefix: str, way: WaySettings) -> Iterator[str]:
 
 def _rule_problems(prefix: str, rule: EgressRule, known_routes: set[str]) -> Iterator[str]:
     if not rule.ways:
-        yield f"{prefix}.ways: must name at least one way"
+        yield f"{prefix}.ways: must name at least one egress route"
     for name in rule.ways:
         if name not in known_routes:
-            yield f"{prefix}.ways: {name!r} is none of {', '.join(sorted(known_routes))}"
+            yield f"{prefix}.ways: {name!r} is not one of {', '.join(sorted(known_routes))}"
     for status in rule.after:
         if status not in _RETRY_STATUSES:
             yield (
@@ -146,4 +149,7 @@ def _rule_problems(prefix: str, rule: EgressRule, known_routes: set[str]) -> Ite
     for setting in ("hosts", "domains", "suffixes"):
         for name in getattr(rule, setting):
             if not _SUFFIX.fullmatch(name):
-                yield f"{prefix}.{setting}: {name!r} must be a name in lower case without * and dot"
+                yield (
+                    f"{prefix}.{setting}: {name!r} must be a name in lower case, "
+                    "without * or a leading dot"
+                )

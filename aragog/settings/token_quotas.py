@@ -38,7 +38,7 @@ class TokenQuota:
         values = dict(_split_pair(part) for part in text.split())
         names = [field.name for field in fields(cls)]
         if unknown := values.keys() - set(names):
-            raise ValueError(f"{min(unknown)!r} is none of {', '.join(names)}")
+            raise ValueError(f"{min(unknown)!r} is not one of {', '.join(names)}")
         weight = _parse_number(values.pop("weight", "1"), float)
         if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
             raise ValueError(f"weight must be from {MIN_WEIGHT} to {MAX_WEIGHT:g}")

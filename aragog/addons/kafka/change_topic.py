@@ -26,7 +26,7 @@ from aragog.addons.kafka.topic_address import (
     count_partitions,
     error_reason,
     require_client,
-    retry_without_coordinator,
+    retry_until_coordinator,
 )
 from aragog.cli.terminal import echo
 from aragog.errors import ConfigError, ServiceUnavailable
@@ -131,7 +131,7 @@ class ChangeTopic:
 
         try:
             partitions = [TopicPartition(self._address.topic, 0)]
-            (committed,) = retry_without_coordinator(
+            (committed,) = retry_until_coordinator(
                 lambda: self._position_consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
             )
         except KafkaException as error:
@@ -201,7 +201,7 @@ class ChangeTopic:
 
         position = TopicPartition(self._address.topic, 0, 0, cursor)
         try:
-            (committed,) = retry_without_coordinator(
+            (committed,) = retry_until_coordinator(
                 lambda: self._position_consumer.commit(offsets=[position], asynchronous=False)
             )
         except KafkaException as error:

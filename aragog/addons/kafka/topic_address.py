@@ -128,12 +128,12 @@ def count_partitions(
     return len(metadata.partitions)
 
 
-def retry_without_coordinator(call: Callable[[], T]) -> T:
+def retry_until_coordinator(call: Callable[[], T]) -> T:
     """
     Call a function that needs committed offsets, and retry while the group has no coordinator.
 
-    A cluster's first group has no coordinator for a second or two, nor does a group that has just
-    lost a broker.
+    For a second or two, a cluster's first group has no coordinator, and neither does a group whose
+    coordinator has just stopped.
 
     Raises:
         KafkaException: the call failed for another reason, or for longer than `RESPONSE_TIMEOUT_S`.

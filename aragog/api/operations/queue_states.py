@@ -154,7 +154,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change the settings of a queue, and of the queue that an older version used for it."""
+        """Change a queue's settings under its current name and the name in older versions."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

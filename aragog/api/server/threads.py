@@ -33,7 +33,7 @@ MAX_GROUP = 32
 """Maximum number of calls that a thread runs together."""
 _MAX_EAGER_GROUP = 8
 """The same for a networked store. Other threads take the remaining calls."""
-_MAX_RESULTS = 16
+_MAX_UNREPORTED_CALLS = 16
 _TICK_INTERVAL_S = 0.002
 """How often deadlines and the threads' progress are checked."""
 
@@ -45,7 +45,7 @@ class Cancellable(Protocol):
 
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
-"""The caller of this task's calls, or None if it always waits until its deadline."""
+"""Who made this task's calls. None means that the caller waits until a call's deadline."""
 
 
 class ThreadCall(ABC):
@@ -53,7 +53,7 @@ class ThreadCall(ABC):
     A call that `CallThreads` runs.
 
     Attributes:
-        deadline_s: when `expire` is called, by `time.monotonic`.
+        deadline_s: the `time.monotonic` time at which `expire` is called.
     """
 
     __slots__ = ("deadline_s",)
@@ -106,11 +106,11 @@ class CallThreads:
         eager: True to wake a thread for each call, for calls that wait for a network.
 
     Attributes:
-        busy: how many calls are running or waiting. Abandoned ones count until they return.
+        call_count: how many calls are running or waiting. Abandoned ones count until they return.
     """
 
     def __init__(self, name: str, threads: int, max_calls: int, *, eager: bool = True) -> None:
-        self.busy = 0
+        self.call_count = 0
         self._max_calls = max_calls
         self._eager = eager
         self._threads: _Threads[ThreadCall] = _Threads(name, self._run, threads, eager=eager)
@@ -122,11 +122,11 @@ class CallThreads:
 
     @property
     def is_full(self) -> bool:
-        return self.busy >= self._max_calls
+        return self.call_count >= self._max_calls
 
     def submit(self, call: ThreadCall) -> None:
         """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
-        self.busy += 1
+        self.call_count += 1
         self._submit_to_threads(call)
 
     def _submit_to_threads(self, call: ThreadCall) -> None:
@@ -163,7 +163,7 @@ class CallThreads:
     def close(self) -> None:
         """Release the threads without waiting for running calls. Waiting calls never run."""
         for call in self._threads.close():
-            self.busy -= 1
+            self.call_count -= 1
             self._in_flight.discard(call)
             with suppress(RuntimeError):  # the event loop is closed, so no caller waits
                 call.expire()
@@ -181,7 +181,7 @@ class CallThreads:
             call.run()
             RUNNING.call = None  # otherwise an idle thread would keep its last result in memory
             self._finished_calls.append(call)
-        if self._threads.waiting and len(self._finished_calls) < _MAX_RESULTS:
+        if self._threads.waiting and len(self._finished_calls) < _MAX_UNREPORTED_CALLS:
             return  # waking the event loop costs as much as a call; its timer limits the delay
         self._wake_loop()
 
@@ -203,7 +203,7 @@ class CallThreads:
         done = self._finished_calls
         while done:
             call = done.popleft()
-            self.busy -= 1
+            self.call_count -= 1
             self._in_flight.discard(call)
             call.finish()
 
@@ -273,7 +273,8 @@ class _Threads(Generic[T]):
         name: prefix of the threads' names.
         run: called with each item. It must not raise.
         threads: how many items run at the same time.
-        eager: True to wake a thread for each item; otherwise `wake_if_stuck` wakes more than one.
+        eager: True to wake a thread for each item; otherwise only `wake_if_stuck` wakes more than
+            the first.
     """
 
     def __init__(self, name: str, run: Callable[[T], None], threads: int, *, eager: bool) -> None:

@@ -128,7 +128,7 @@ def check_exposure(settings: ServingSettings) -> None:
 
 
 BURST_S = 1.0
-"""After a pause, a client may send the requests for this many seconds at once."""
+"""After a pause, a client may send this many seconds' worth of requests at once."""
 
 
 class TokenBucket:

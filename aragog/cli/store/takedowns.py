@@ -59,10 +59,10 @@ def takedown(
     url: str | None, named: str | None, host: str | None, domain: str | None, *, yes: bool
 ) -> None:
     """
-    Delete the page of URL, a host or a domain, and refuse it from now on.
+    Delete the page at URL, or all pages of a host or domain, and refuse them from now on.
 
     A page is deleted with its aliases. If URL is an alias of a page on another host, only the alias
-    is deleted. Pages fetched from URL that a redirect stored under another URL are also deleted.
+    is deleted. If URL was redirected, the page stored under the target is deleted too.
     """
     target = _require_one_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     url = url or named
@@ -79,7 +79,7 @@ def takedown(
 
 
 def _describe(opened: UrlStore, url: str) -> str:
-    """Describe what a takedown of a URL deletes. It may only be an alias of another host's page."""
+    """Describe what a takedown deletes. The URL may be an alias of a page on another host."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:
@@ -130,7 +130,8 @@ def _publish_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fa
     """
     Copy takedowns to Redis for producers. With `purge`, also delete data in Redis and the broker.
 
-    If Redis is down, a periodic task copies them later. Until then, workers refuse such messages.
+    If Redis is down, a periodic task copies them later. Until then, producers still accept these
+    URLs, and workers refuse them.
     """
     try:
         removed = TakedownSharing(settings, opened)(purge=purge)
@@ -138,6 +139,8 @@ def _publish_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fa
         echo(
             "Redis does not respond. When it is back, run the takedown again to delete its data in "
             "Redis; producers will refuse these URLs within minutes"
+            if purge
+            else "Redis does not respond. Producers accept these URLs minutes after it is back"
         )
         return
     if removed is not None:

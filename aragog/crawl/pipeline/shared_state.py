@@ -30,7 +30,7 @@ class SharedState:
 
     Args:
         nodes: the servers that share the spool and the in-flight set, `redis.url` first.
-        blocks: a copy of the takedowns.
+        blocks: the sites and URLs that were taken down, copied from the store.
         crawl_counts: outcomes of crawls' URLs.
         traps: knows which of a host's URL templates are still followed.
         held_links: links held back until it is decided whether to follow them.

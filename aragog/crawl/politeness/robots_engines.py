@@ -34,7 +34,7 @@ class Opinion:
 
 
 class RobotsEngine(Protocol):
-    """Decides by parsed rules. Never raises, whatever the file or URL."""
+    """Decides from parsed rules. Never raises, whatever the file or URL."""
 
     name: str
 
@@ -52,7 +52,7 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14, limited to one wildcard per pattern. Two take it seconds, six take minutes."""
+    """reppy 0.4.14, limited to one wildcard per pattern: two take seconds, six take minutes."""
 
     name = "reppy"
 
@@ -63,6 +63,7 @@ class ReppyEngine:
         lines = [line for rule in all_rules if (line := _format_rule(rule))]
         skipped = len(all_rules) - len(lines)
         path = comparable_url(url)
+        # `comparable_url` marks a literal * or $ with an unprintable character.
         if not path.isprintable():
             return Opinion(
                 None, "the path has a literal * or $, which reppy interprets as a wildcard"

@@ -243,7 +243,7 @@ def test_links_over_the_quota_are_left_out_one_by_one(system):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("urls=5", "'urls' is none of urls_a_day"),
+        ("urls=5", "'urls' is not one of urls_a_day"),
         ("urls_a_day=many", "'many' is not a number"),
         ("waiting_urls=-1", "'-1' is negative"),
         ("weight=0", "weight must be from 0.01 to 100"),

@@ -75,7 +75,7 @@ class ResponseReader:
         )
 
     def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """Read through the next empty line. Returns False, too, if the stream ends before one."""
+        """Return the block up to the next empty line, and whether it ended there."""
         buffer, search_start = self._buffer[self._position :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -168,7 +168,7 @@ def _read_exactly(reader: ResponseReader, length: int, declaration: str) -> Iter
         if not piece:
             raise TransportError(
                 UnreachableKind.RESET,
-                f"closed {remaining} bytes before the {length} that {declaration}",
+                f"closed after {length - remaining} of the {length} bytes that {declaration}",
             )
         remaining -= len(piece)
         yield piece

@@ -74,7 +74,7 @@ def test_too_many_tiny_chunks_are_refused():
 
 def test_content_length_is_exact():
     assert read(b"hello world", Framing(Delimiter.LENGTH, 5)) == b"hello"
-    with pytest.raises(TransportError, match="closed 4 bytes before the 9"):
+    with pytest.raises(TransportError, match="closed after 5 of the 9 bytes"):
         read(b"hello", Framing(Delimiter.LENGTH, 9))
 
 

@@ -81,8 +81,8 @@ def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
     return _mark_title_rows(rows, _remove_common_ending([_row_text(item) for item in rows]))
 
 
-def has_ingredients_class(element: LexborNode) -> bool:
-    """Return True for a list near steps whose class names ingredients and which has few steps."""
+def is_ingredients_list(element: LexborNode) -> bool:
+    """Return True if the class or ID mentions ingredients, and at most half the lines are steps."""
     class_and_id = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
     if not _INGREDIENTS_CLASS.search(class_and_id):
         return False
@@ -136,7 +136,9 @@ def _join_lines(lines: list[str]) -> list[str]:
     numbered_count = sum(LEADING_NUMBER.match(line) is not None for line in kept_lines)
     if len(kept_lines) < 2 or numbered_count > 1 or not any(map(is_step, kept_lines)):
         return kept_lines if len(kept_lines) == 1 else _remove_repeats(lines)
-    sentences = [line if line.endswith(_LINE_ENDINGS) else f"{line}." for line in kept_lines[:-1]]
+    sentences = [
+        line if line.endswith(_CLOSING_PUNCTUATION) else f"{line}." for line in kept_lines[:-1]
+    ]
     return [" ".join([*sentences, kept_lines[-1]])]
 
 
@@ -149,7 +151,7 @@ def _remove_repeats(lines: list[str]) -> list[str]:
 
 
 _SENTENCE_ENDS = (".", "!")
-_LINE_ENDINGS = tuple(".!?:;,–-…。！？：、)")
+_CLOSING_PUNCTUATION = tuple(".!?:;,–-…。！？：、)")
 
 
 def _lines_outside_nested_lists(item: LexborNode) -> list[str]:
@@ -183,8 +185,8 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return a step for each block with its own number, titled by its heading.
 
-    The node is such a block or contains only such blocks. Unless the numbers are 1, 2, 3, the list
-    is empty.
+    The node is such a block or contains only such blocks. The list is empty
+    unless the numbers count up from 1.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -226,7 +228,7 @@ def _is_aside(element: LexborNode, step: LexborNode) -> bool:
 
 
 def _is_screen_reader_text(element: LexborNode) -> bool:
-    """Return True for short text that only screen readers show. Long text is the step itself."""
+    """Return True for short text meant only for screen readers. Long text is the step itself."""
     class_name = element.attributes.get("class") or ""
     return (
         _SCREEN_READER_CLASS.search(class_name) is not None

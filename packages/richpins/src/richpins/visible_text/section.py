@@ -20,7 +20,7 @@ from richpins.visible_text.list_items import (
     MAX_ITEMS,
     SectionKind,
     clean_entry,
-    has_ingredients_class,
+    is_ingredients_list,
     join_amounts,
     read_entries,
 )
@@ -167,7 +167,7 @@ class Section:
         return len(entries) if numbers == list(expected) else 0
 
     def add_list(self, element: LexborNode) -> None:
-        if self.kind == "steps" and (is_menu(element) or has_ingredients_class(element)):
+        if self.kind == "steps" and (is_menu(element) or is_ingredients_list(element)):
             return
         count_before = self.count
         self.is_in_other_units = _has_units_class(element)

@@ -22,7 +22,7 @@ from richpins.visible_text.beside_lists import is_menu, is_unrelated_list
 from richpins.visible_text.list_items import (
     NOT_CONTENT,
     SectionKind,
-    has_ingredients_class,
+    is_ingredients_list,
     read_entries,
     read_paragraphs,
 )
@@ -295,7 +295,7 @@ def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
         for element in lists:
             if is_unrelated_list(element) or _belongs_to_next_part(element):
                 continue
-            if kind == "steps" and (is_menu(element) or has_ingredients_class(element)):
+            if kind == "steps" and (is_menu(element) or is_ingredients_list(element)):
                 continue
             if element.mem_id not in entries_by_id:
                 entries_by_id[element.mem_id] = read_entries(element, kind)

@@ -2,8 +2,8 @@
 Read and change a packed row without loading all of it into memory.
 
 A row up to `LARGE_BYTES` is read whole. For a larger row, its columns, timestamps and positions of
-values are read first. Then only the needed values are read, and a change refers to the other values
-by position.
+values are read first. Then only the needed values are read. When the row is rewritten, the other
+values are copied from their old positions.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def _locate_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], i
     """Return the cells of the packed row at `start`, and the offset of the packed row after it."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
-    packed = number_format(count)
+    numbers_format = number_format(count)
     numbers_at = start + RowHead.size + length
-    numbers = packed.unpack(read(numbers_at, packed.size))
-    values_at = numbers_at + packed.size
+    numbers = numbers_format.unpack(read(numbers_at, numbers_format.size))
+    values_at = numbers_at + numbers_format.size
     places = [
         ValuePlace(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])
     ]

@@ -26,9 +26,9 @@ class Entry:
     source: str
     at_ms: int
     change: bytes
-    """The change's name. If it takes effect, the source's outlinks cell gets this name."""
+    """The change's name. The source's outlinks cell contains it if the change takes effect."""
     added: bytes = b""
-    """Compressed lines; empty if there are none. So are `changed` and `removed`."""
+    """Compressed lines; empty if there are none. `changed` and `removed` have the same format."""
     changed: bytes = b""
     removed: bytes = b""
     """The targets of removed links."""

@@ -43,7 +43,7 @@ class CellRows(CellTable):
         self._pool = pool
         self._of = partitions
         self._clock = clock
-        name, full = partitions.name.encode(), partitions.full.encode()
+        name, full = partitions.name.encode(), partitions.qualified_name.encode()
         self._get_many = Statement(
             name + b"_get_many",
             b"SELECT t.row, t.col, t.at, t.value FROM unnest($1) AS k(row) JOIN "
@@ -238,7 +238,7 @@ class CellRows(CellTable):
             [(self._incr, (row, column, int8(delta), self._time()))], repeatable=False
         )
         if not rows:
-            raise CorruptRow(self._of.full, row.hex(), "not a counter")
+            raise CorruptRow(self._of.qualified_name, row.hex(), "not a counter")
         return number(rows[0][0])
 
     def _time(self) -> bytes | None:
@@ -254,7 +254,7 @@ class CellRows(CellTable):
         statement = Statement(
             b"%s_scan%d%d%d" % (self._of.name.encode(), bool(ends), bool(some), reverse),
             b"SELECT row, col, at, value FROM %s WHERE row >= $1%s%s ORDER BY row%s, col%s LIMIT $2"
-            % (self._of.full.encode(), ends, some, down, down),
+            % (self._of.qualified_name.encode(), ends, some, down, down),
             (BYTEA, INT8, *([BYTEA] if ends else []), *([BYTEA_ARRAY] if some else [])),
         )
         values = [start, int8(size)]

@@ -84,7 +84,7 @@ class NodeRows(CellTable):
         self._pool = pool
         self._of = partitions
         self._clock = clock
-        full = partitions.full.encode()
+        full = partitions.qualified_name.encode()
         self._large = LargeNodeRows(pool, full)
         self._get_many = Statement(
             b"n_get_many",
@@ -255,7 +255,7 @@ class NodeRows(CellTable):
         def change(row: bytes, cells: Row, now_ms: int) -> Row:
             cell = cells.get(column)
             if cell and len(cell.value) != _COUNTER_BYTES:
-                raise CorruptRow(self._of.full, row.hex(), "not a counter")
+                raise CorruptRow(self._of.qualified_name, row.hex(), "not a counter")
             counts[0] = delta + (int.from_bytes(cell.value, signed=True) if cell else 0)
             value = counts[0].to_bytes(_COUNTER_BYTES, signed=True)
             return {**cells, column: Cell(value, _stamp(cell, now_ms))}
@@ -369,7 +369,7 @@ class NodeRows(CellTable):
         statement = Statement(
             b"n_scan%d%d" % (bool(ends), reverse),
             b"SELECT row, %s FROM %s t WHERE row >= $1%s ORDER BY row%s LIMIT $2"
-            % (_DATA, self._of.full.encode(), ends, b" DESC" if reverse else b""),
+            % (_DATA, self._of.qualified_name.encode(), ends, b" DESC" if reverse else b""),
             (BYTEA, INT8, *([BYTEA] if ends else [])),
         )
         values = (start, int8(size)) if stop is None else (start, int8(size), stop)

@@ -29,7 +29,7 @@ class Partitions:
 
     def __init__(self, schema: str, name: str, count: Callable[[], int] | None) -> None:
         self.name = name
-        self.full = f"{schema}.{name}"
+        self.qualified_name = f"{schema}.{name}"
         self._count = count
         self._statements: dict[tuple[int, bytes], Statement] = {}
 
@@ -43,7 +43,7 @@ class Partitions:
         number = (row[0] * self.count >> 8) if self.count else -1
         found = self._statements.get((number, kind))
         if found is None:
-            table = f"{self.full}_{number}" if number >= 0 else self.full
+            table = f"{self.qualified_name}_{number}" if number >= 0 else self.qualified_name
             name = table.encode().rpartition(b".")[2] + b"_" + kind
             found = self._statements[number, kind] = Statement(name, text % table.encode(), types)
         return found

@@ -20,7 +20,7 @@ from zengraph.errors import InvalidConfig, StoreDamaged, StoreUnavailable
 from zengraph.tables import FORMAT
 from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
 from zengraph.tables.sqlite.file_locks import find_holder, lock_file
-from zengraph.tables.sqlite.health import Health, first_files, has_state
+from zengraph.tables.sqlite.health import Health, count_files, has_state
 from zengraph.tables.sqlite.layouts import page_bytes, schemas
 
 BUSY_TIMEOUT_S = 30.0
@@ -355,7 +355,7 @@ class StoreFiles:
         try:
             self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            existing = first_files(self.folder)
+            existing = count_files(self.folder)
             marker = self.folder / _MARKER
             self.form = self._read_form(is_new=not existing and not marker.exists())
             if not marker.exists():

@@ -32,7 +32,7 @@ class Health:
     The generations of a folder's files, shared by threads and forked processes.
 
     Raises:
-        InvalidConfig: the folder cannot be read.
+        InvalidConfig: the file `generations` is too short.
     """
 
     def __init__(self, folder: Path, count: int, remedies: Remedies = DEFAULT) -> None:
@@ -104,7 +104,7 @@ def _map_state(folder: Path) -> mmap.mmap | bytearray:
 
 
 def has_state(folder: Path) -> bool:
-    """Return True if the generations are stored, so that opening them creates no file."""
+    """Return True if the file `generations` exists, so that `Health` does not create it."""
     return (folder / _STATE).exists()
 
 
@@ -117,7 +117,7 @@ def _initial_state(folder: Path) -> bytes:
     return bytes(state)
 
 
-def first_files(folder: Path) -> int:
+def count_files(folder: Path) -> int:
     """Return the number of files, not counting replacements."""
     return len(set(_file_numbers(folder)))
 

@@ -13,7 +13,7 @@ COUNTED_BYTES = 65_536
 """
 Bytes are counted in steps of this size, because a call for each row would cost 5% of a read's time.
 """
-ROWS_A_STATEMENT = 32
+MAX_ROWS_PER_STATEMENT = 32
 """
 Reads of up to this many rows use a statement for exactly that number, which SQLite keeps prepared.
 """
@@ -156,7 +156,7 @@ def statements_for(name: str, columns: str) -> list[str]:
     return [
         f"SELECT {columns} FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608
         f"CROSS JOIN {name} ON row=column1"
-        for count in range(1, ROWS_A_STATEMENT + 1)
+        for count in range(1, MAX_ROWS_PER_STATEMENT + 1)
     ]
 
 

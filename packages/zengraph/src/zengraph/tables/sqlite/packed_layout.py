@@ -27,8 +27,8 @@ from zengraph.tables._packed import (
 from zengraph.tables._packed_parts import LARGE_BYTES, measure_cells
 from zengraph.tables.sqlite.large_rows import LargePackedRows
 from zengraph.tables.sqlite.layout import (
+    MAX_ROWS_PER_STATEMENT,
     PAGE_BYTES,
-    ROWS_A_STATEMENT,
     DeleteItem,
     Layout,
     RowItem,
@@ -89,9 +89,12 @@ class Packed(Layout):
 
     def _measure(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> list[tuple[bytes, Any]]:
         """Return existing rows, packed; for a large row, its size."""
-        if len(rows) <= ROWS_A_STATEMENT:
+        if len(rows) <= MAX_ROWS_PER_STATEMENT:
             return all_rows(db.execute(self._get_some[len(rows) - 1], rows))
-        parts = [rows[at : at + ROWS_A_STATEMENT] for at in range(0, len(rows), ROWS_A_STATEMENT)]
+        parts = [
+            rows[at : at + MAX_ROWS_PER_STATEMENT]
+            for at in range(0, len(rows), MAX_ROWS_PER_STATEMENT)
+        ]
         return [pair for part in parts for pair in self._measure(db, part)]
 
     def _read_large_rows(

@@ -1,8 +1,8 @@
 """
 A layout that stores each cell of the table as one row of the file.
 
-Used for tables whose rows have one to three cells and are written without reading. SQLite compares
-timestamps.
+Used for tables whose rows have one to three cells. The statement that writes a cell compares
+timestamps, so the row is not read first.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextlib import closing
 from zengraph._read_bytes import counted_rows
 from zengraph.tables import Cell, CellSize, Row, RowSizes, Unneeded
 from zengraph.tables.sqlite.layout import (
+    MAX_ROWS_PER_STATEMENT,
     PAGE_BYTES,
-    ROWS_A_STATEMENT,
     CheckItem,
     DeleteItem,
     Layout,
@@ -75,8 +75,8 @@ class Single(Layout):
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
         result: dict[bytes, Row] = {}
-        for at in range(0, len(rows), ROWS_A_STATEMENT):
-            some = rows[at : at + ROWS_A_STATEMENT]
+        for at in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
+            some = rows[at : at + MAX_ROWS_PER_STATEMENT]
             size = 0
             for row, column, value, at_ms in db.execute(self._get_some[len(some) - 1], some):
                 if columns is None or column in columns:
@@ -94,10 +94,10 @@ class Single(Layout):
     ) -> dict[bytes, Row]:
         if not rows:
             return {}
-        if len(rows) > ROWS_A_STATEMENT or counted_rows() is not None:
+        if len(rows) > MAX_ROWS_PER_STATEMENT or counted_rows() is not None:
             return self.get_many(db, rows, None)
         result: dict[bytes, Row] = {}
-        # SQLite finds cells in the order of their columns, so few are read before the guide. While
+        # SQLite returns cells in the order of columns, so it reads few before `guide`. While
         # this cursor is open, the statements below see the same snapshot.
         with closing(db.execute(self._get_some[len(rows) - 1], rows)) as cursor:
             for row, column, value, at_ms in cursor:
@@ -113,8 +113,8 @@ class Single(Layout):
         columns = [column for (column,) in db.execute(self._columns, (row,))]
         cells = dict.fromkeys(columns, Cell(b"", 0))
         needed = [column for column in columns if column not in unneeded]
-        for at in range(0, len(needed), ROWS_A_STATEMENT):
-            some = needed[at : at + ROWS_A_STATEMENT]
+        for at in range(0, len(needed), MAX_ROWS_PER_STATEMENT):
+            some = needed[at : at + MAX_ROWS_PER_STATEMENT]
             for column, value, at_ms in db.execute(self._get_cells[len(some) - 1], (*some, row)):
                 cells[column] = Cell(value, at_ms)
         return cells

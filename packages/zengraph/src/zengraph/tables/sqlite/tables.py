@@ -5,8 +5,8 @@ A power loss can lose only the latest writes (WAL, synchronous=NORMAL). Any numb
 one machine may write. The folder must be on a local file system.
 
 Rows are spread over files by first key byte, so that writers rarely wait for each other: with one
-file, writers stalled up to 1.2 s; with sixteen, up to 0.14 s. A file contains its rows of all
-tables, so a node's rows can be written in one transaction.
+file, writers stalled up to 1.2 s; with sixteen, up to 0.14 s. Each file has its share
+of every table, so a node's rows can be written in one transaction.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from zengraph.tables.sqlite.salvage import salvage_damaged
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
-"""Rows per page of a scan: few at first, because some readers need only a few."""
+"""Rows per page of a scan: few at first, because file_items readers need only a few."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
@@ -73,9 +73,9 @@ class SqliteTable(CellTable):
         cells_of: dict[bytes, Row] = {}
         first_byte = 0
         try:
-            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
+            for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
-                cells_of |= self._layout.get_many(db, some, columns)
+                cells_of |= self._layout.get_many(db, file_items, columns)
         except sqlite3.Error as error:
             raise self._shards.translate(error, first_byte) from error
         return cells_of
@@ -86,9 +86,9 @@ class SqliteTable(CellTable):
         cells_of: dict[bytes, Row] = {}
         first_byte = 0
         try:
-            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
+            for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
-                cells_of |= self._layout.get_many_needed(db, some, guide, unneeded)
+                cells_of |= self._layout.get_many_needed(db, file_items, guide, unneeded)
         except sqlite3.Error as error:
             raise self._shards.translate(error, first_byte) from error
         return cells_of
@@ -99,24 +99,26 @@ class SqliteTable(CellTable):
         fetched: list[tuple[bytes, Any]] = []
         first_byte = 0
         try:
-            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
-                fetched += self._layout.fetch(self._shards.connection(first_byte), some, columns)
+            for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
+                fetched += self._layout.fetch(
+                    self._shards.connection(first_byte), file_items, columns
+                )
         except sqlite3.Error as error:
             raise self._shards.translate(error, first_byte) from error
         return self._layout.values(fetched, columns)
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         sizes: dict[bytes, RowSizes] = {}
-        for first_byte, some in self._group_by_file(rows, itemgetter(0)):
+        for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
             with self._shards.reading(first_byte) as db:
-                sizes |= self._layout.sizes(db, some)
+                sizes |= self._layout.sizes(db, file_items)
         return sizes
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         extents: dict[bytes, RowExtent] = {}
-        for first_byte, some in self._group_by_file(rows, itemgetter(0)):
+        for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
             with self._shards.reading(first_byte) as db:
-                extents |= self._layout.extents(db, some)
+                extents |= self._layout.extents(db, file_items)
         return extents
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
@@ -124,17 +126,17 @@ class SqliteTable(CellTable):
             self._layout.put(db, [(row, cells, at_ms)])
 
     def put_many(self, items: Sequence[RowItem]) -> None:
-        for shard, some in self._group_by_file(items, lambda item: item[0][0]):
-            with self._shards.writing(shard) as db:
-                self._layout.put(db, some)
+        for first_byte, file_items in self._group_by_file(items, lambda item: item[0][0]):
+            with self._shards.writing(first_byte) as db:
+                self._layout.put(db, file_items)
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         self.delete_many([(row, columns, at_ms)])
 
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
-        for shard, some in self._group_by_file(items, lambda item: item[0][0]):
-            with self._shards.writing(shard) as db:
-                self._layout.delete(db, some)
+        for first_byte, file_items in self._group_by_file(items, lambda item: item[0][0]):
+            with self._shards.writing(first_byte) as db:
+                self._layout.delete(db, file_items)
 
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
@@ -165,11 +167,11 @@ class SqliteTable(CellTable):
             refuse_empty(column, expected, value)
         done = [False] * len(items)
         numbered = list(enumerate(items))
-        for shard, some in self._group_by_file(numbered, lambda pair: pair[1][0][0]):
-            with self._shards.writing(shard) as db:
+        for first_byte, file_items in self._group_by_file(numbered, lambda pair: pair[1][0][0]):
+            with self._shards.writing(first_byte) as db:
                 now_ms = self._clock.now_ms()
-                put = self._layout.check_and_put(db, [item for _, item in some], now_ms)
-            for (number, _), is_put in zip(some, put, strict=True):
+                put = self._layout.check_and_put(db, [item for _, item in file_items], now_ms)
+            for (number, _), is_put in zip(file_items, put, strict=True):
                 done[number] = is_put
         return done
 
@@ -192,7 +194,7 @@ class SqliteTable(CellTable):
     def _group_by_file(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
+        """Group `items` by file. Yields the first byte of one of its keys, and the file's items."""
         firsts = [first_byte(item) for item in items]
         if firsts and firsts.count(firsts[0]) == len(
             firsts
@@ -202,8 +204,8 @@ class SqliteTable(CellTable):
         files: dict[int, list[T]] = {}
         for first, item in zip(firsts, items, strict=True):
             files.setdefault(self._shards.number(first), []).append(item)
-        for some in files.values():
-            yield first_byte(some[0]), some
+        for file_items in files.values():
+            yield first_byte(file_items[0]), file_items
 
 
 class SqliteTables(Tables):
@@ -249,9 +251,9 @@ class SqliteTables(Tables):
         """See `Tables.write`. One transaction per file, so a node's writes are atomic."""
         shard_of = lambda put: self._shards.number(put[1][0])  # noqa: E731
         for _, group in groupby(sorted(puts, key=shard_of), key=shard_of):
-            some = list(group)
-            with self._shards.writing(some[0][1][0]) as db:
-                for name, items in _by_table(some):
+            file_items = list(group)
+            with self._shards.writing(file_items[0][1][0]) as db:
+                for name, items in _by_table(file_items):
                     LAYOUTS[name].put(db, items)
 
     def create(self) -> None:
