@@ -46,7 +46,7 @@ from zengraph.tables.sqlite.salvage import salvage_damaged
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
-"""Rows per page of a scan: few at first, because file_items readers need only a few."""
+"""Rows per page of a scan: few at first, because some readers need only a few."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
