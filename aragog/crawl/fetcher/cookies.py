@@ -268,4 +268,4 @@ _ATTRIBUTE_CHECKS: dict[str, Callable[[str], bool]] = {
     "max-age": _is_age,
     "expires": _is_cookie_date,
 }
-"""Return True for a valid value. Attributes with an invalid value are ignored (section 5.2)."""
+"""Each check returns True for a valid value. Invalid attributes are ignored (section 5.2)."""

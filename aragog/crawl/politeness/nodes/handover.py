@@ -39,7 +39,8 @@ def take_over(
     """
     Move the state of domains to their new owner, unless it has already arrived there.
 
-    Takes four round trips, or one if everything has arrived. Safe to repeat, also concurrently.
+    For each 200 domains, takes one round trip if all have arrived, and otherwise two plus one per
+    former owner. Safe to repeat, also concurrently.
 
     Args:
         record: the ring.

@@ -103,7 +103,7 @@ class NodeRing:
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
         shared: `redis.url`, which stores the record; by default, the first of `urls`.
-        lease_s: the lease until a record is written.
+        lease_s: the lease of the first ring.
 
     Raises:
         ConfigError: `urls` is empty, or has duplicates or something that is not a Redis URL.
