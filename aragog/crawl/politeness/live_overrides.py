@@ -28,7 +28,7 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """The time of the change, by the server's clock."""
+    """The time of the change, on the server's clock."""
     who: str
     """A Flower login, or a user name on the machine."""
     domain: str

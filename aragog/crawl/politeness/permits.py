@@ -76,7 +76,7 @@ class Permits:
         self._held: dict[int, None] = {}
         """The slots, by token, whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain, by its monotonic clock."""
+        """When this process last wrote a request to each domain, on the monotonic clock."""
         self._feedback = FeedbackQueue(self.report, FEEDBACK_DELAY_S)
         self.latencies = PendingLatencies()
         """Latencies for the next report of each domain."""
@@ -175,7 +175,7 @@ class Permits:
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """
-        Request a permit. Returns the deciding node, the slot with times by that node's clock, and
+        Request a permit. Returns the deciding node, the slot with times on that node's clock, and
         the decision.
         """
         max_concurrent = self._rates.max_concurrent(slot.key) or 0

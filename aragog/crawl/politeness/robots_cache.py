@@ -5,8 +5,8 @@ A cache of robots.txt rules by origin. Workers share it in Redis, and keep parse
 valid.
 
 Rules in use are refreshed in the background before they expire. Unused rules expire, so memory use
-depends on the number of active origins. Times are in ms since the epoch: stored ones by the
-server's clock, arguments and results by the caller's.
+depends on the number of active origins. Times are in ms since the epoch: stored ones on the
+server's clock, arguments and results on the caller's.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def current_state(
     Return the current state of a record and its rules.
 
     Args:
-        record: its times are by the server's clock.
+        record: its times are on the server's clock.
         rules: the rules in the record.
         settings: how long rules are valid.
         now_ms: the time on the caller's clock. The result's times are on this clock, too.

@@ -1,7 +1,7 @@
 """
 The limiter's inputs and results, and the state of a domain. A slot is a time to send.
 
-`…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
+`…_us` values are microseconds: times since the epoch on the limiter node's clock, or durations.
 With milliseconds, rounding errors would accumulate: the interval at 30 requests/s is 33.3 ms.
 """
 
@@ -83,11 +83,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """Nothing was reserved: the next slot is too late for the request, or the domain is closed."""
+    """Nothing was reserved: the next slot is too late, or the domain gets no requests now."""
 
     key: str
     free_at_ms: int
-    """When the next slot would be, or when to try a closed domain again, by the node's clock; see
+    """When the next slot would be, or when to try again, on the node's clock; see
     `Limiter.wait_ms`."""
 
 

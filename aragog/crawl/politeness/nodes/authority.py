@@ -1,4 +1,4 @@
-"""The authoritative record of the limiter's ring, in the shared Redis."""
+"""The authoritative record of the limiter's ring (list of nodes), in the shared Redis."""
 
 from __future__ import annotations
 
