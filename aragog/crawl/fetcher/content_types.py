@@ -152,7 +152,7 @@ def _is_mostly_binary(first_bytes: bytes) -> bool:
 
 
 def _may_be_utf16(first_bytes: bytes) -> bool:
-    """Return True for many zeros, all at even or all at odd positions, as in Latin UTF-16 text."""
+    """Return True if many bytes are zero, all at even or all at odd positions, as in UTF-16."""
     zeros = first_bytes.count(0)
     return 10 * zeros > 3 * len(first_bytes) and zeros in (
         first_bytes[::2].count(0),

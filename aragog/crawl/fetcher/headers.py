@@ -134,7 +134,7 @@ _NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def freshness_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Return how many seconds the response stays fresh, or None if it is not fresh or unknown.
+    Return how many seconds the response stays fresh, or None if that is zero or unknown.
 
     Args:
         headers: the headers by lower-case name.

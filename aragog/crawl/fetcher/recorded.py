@@ -130,6 +130,6 @@ def _starts_with_chunk_size(wire: bytes) -> bool:
 
 
 def _may_have_coding(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return False if the body does not start like its last coding. Some cannot be recognized."""
+    """Return False if the body does not start like its last coding. Checks only gzip and zstd."""
     magic = _MAGIC_BY_CODING.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

@@ -267,7 +267,7 @@ class RobotsCache:
         self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
 
     def put_many(self, results: Sequence[RobotsResult]) -> None:
-        """Store several results; see `put`. Takes two round trips in all."""
+        """Store several results; see `put`. Takes one round trip in all."""
         script = load_script("aragog.crawl.politeness", "robots_put")
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for result in results:

@@ -2,8 +2,9 @@
 Leases in Redis, for work that only one process may do at a time.
 
 A lease belongs to a task, not to a process: whichever process finishes the task releases the lease.
-A lease that is not released expires, according to the server's clock. A lease that its holder has renewed is
-*confirmed*. An unconfirmed lease can be taken over early, because its holder probably died.
+A lease that is not released expires, according to the server's clock. A lease that its holder has
+renewed is *confirmed*. An unconfirmed lease can be taken over early, because its holder probably
+died.
 
 Leases of one kind are fields of one hash and take 80 bytes each.
 """

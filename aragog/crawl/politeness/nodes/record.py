@@ -51,7 +51,7 @@ class RingRecord:
     empty."""
     restart_version: int = 0
     """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
-    none was."""
+    no state was lost."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
