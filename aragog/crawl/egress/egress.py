@@ -84,7 +84,7 @@ class Egress:
     def usable_routes(
         self, routes: RouteList, url: str, crawl: str = ""
     ) -> Iterator[SelectedRoute]:
-        """Yield the working routes, in the order of `routes`. If one fails, try the next."""
+        """Yield the routes that work or are due for a trial. If one fails, try the next."""
         for name in self.health.usable_routes(routes.names):
             if (route := self._routes.get(name)) is None:
                 continue

@@ -30,7 +30,7 @@ MAX_UNREACHABLE_DOMAINS = 5
 
 @dataclass(frozen=True, slots=True)
 class RouteFailure:
-    """Why a route is failing, and since when. Times are by the process's monotonic clock."""
+    """Why a route is failing, and since when. Times are on the process's monotonic clock."""
 
     consecutive_failures: int
     reason: str

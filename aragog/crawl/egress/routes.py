@@ -95,7 +95,7 @@ class EgressRoute:
         Create the route for `fetch.proxy`.
 
         Raises:
-            ConfigError: `url` is not a proxy URL.
+            ConfigError: `url` is not a proxy URL, or its credentials are too long.
         """
         parts, _ = _split_proxy_url(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")

@@ -36,7 +36,7 @@ class RouteList:
     names: tuple[str, ...]
     """Route names. Each route is used only if all earlier ones are failing."""
     reason: str
-    """The rule that chose the routes, as in the settings: `egress.rules[2]`."""
+    """Why these routes were chosen, such as `egress.rules[2]`."""
 
 
 class EgressRules:

@@ -1,5 +1,5 @@
 """
-The crawler's HTTP client. It sends one polite GET request per URL and returns an outcome.
+The crawler's HTTP client. It requests a URL politely, follows redirects, and returns an outcome.
 
 Public:
 

@@ -80,7 +80,7 @@ class PinnedAdapter(BaseAdapter):
     Args:
         tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
             the roots of certifi, the system and `SSL_CERT_FILE`.
-        needs_contact: True to raise ConfigError if the User-Agent has no contact and the host is
+        needs_contact: True to raise TargetBlocked if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
         connections_from: an adapter whose connections to share. It must have the same egress
             routes, TLS context and HTTP/2 hosts.

@@ -271,7 +271,8 @@ class FetchAttempt:
         Return the form of `target` to request.
 
         This is the normalized form, unless it was already requested: some origins redirect to
-        another form of the same URL, and serve the page only there.
+        another form of the same URL, and serve the page only there. With cookies, the normalized
+        form is requested again, because the response may now be different.
         """
         if target not in self._requested or self._cookies is not None:
             return target

@@ -1,5 +1,5 @@
 """
-Host names and IP ranges that are denied regardless of settings.
+Host names and IP ranges that are denied by default.
 
 *Names*: local names, metadata services and wildcard DNS services. They are denied without a lookup,
 because the next lookup may return something else, and because the machine's hosts file may resolve
@@ -179,8 +179,8 @@ _V6: tuple[tuple[str, str | None], ...] = (
     ("::/0", "outside 2000::/3, the only global unicast space"),
 )
 
-# Cloud metadata services, which return the machine's credentials. Some of these addresses are
-# global. They are allowed only by a settings entry with the exact address.
+# Cloud metadata services, which return the machine's credentials. Some of their addresses are
+# global. A metadata address is allowed only by a settings entry with exactly that address.
 METADATA_ADDRESSES = frozenset(
     map(
         ipaddress.ip_address,

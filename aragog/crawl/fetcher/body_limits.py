@@ -1,7 +1,7 @@
 """
 Collects and decodes a response body, within size limits.
 
-An incomplete body is kept and marked as truncated, unless it is empty.
+An incomplete body is kept and marked as truncated, unless it is empty or timed out.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Bounds:
     max_body_bytes: int
     """Limit for the body after decompression."""
     truncate_oversized: bool = False
-    """True to truncate larger bodies instead of refusing them (robots.txt, RFC 9309 section
-    2.5)."""
+    """True to truncate a body instead of refusing it if its Content-Length is too large or if it
+    looks like a decompression bomb (for robots.txt, RFC 9309 section 2.5)."""
 
 
 def collect(

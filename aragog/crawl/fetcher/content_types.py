@@ -1,4 +1,4 @@
-"""Decides by the Content-Type header and the first bytes whether a body is a page."""
+"""Decides from the Content-Type header and the first bytes whether a body is a page."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ def _is_mostly_binary(first_bytes: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
-    About 10% of the bytes of compressed data are binary, none of text, and a few of a damaged page.
+    In compressed data, about 10% of the bytes are binary; in a damaged page, a few; in text, none.
     Zeros are not counted, because UTF-16 contains many.
     """
     return 20 * len(first_bytes.translate(None, _NON_BINARY_BYTES + b"\0")) > len(first_bytes)
 
 
 def _may_be_utf16(first_bytes: bytes) -> bool:
-    """Return True if every other byte is zero, as in UTF-16 Latin text without a BOM."""
+    """Return True if many bytes are zero, all at even or all at odd positions, as in UTF-16."""
     zeros = first_bytes.count(0)
     return 10 * zeros > 3 * len(first_bytes) and zeros in (
         first_bytes[::2].count(0),

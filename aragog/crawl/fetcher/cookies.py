@@ -49,7 +49,7 @@ class _Cookie:
     """True if the cookie was set without Domain, and is sent only to its own host."""
     secure: bool
     expires_at_ms: float
-    """When the cookie expires, by this machine's clock; infinite if it never does."""
+    """When the cookie expires, on this machine's clock; infinite if it never does."""
 
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
@@ -268,4 +268,4 @@ _ATTRIBUTE_CHECKS: dict[str, Callable[[str], bool]] = {
     "max-age": _is_age,
     "expires": _is_cookie_date,
 }
-"""Return True for a valid value. Attributes with an invalid value are ignored (section 5.2)."""
+"""Each check returns True for a valid value. Invalid attributes are ignored (section 5.2)."""

@@ -58,7 +58,7 @@ class Deadline:
         return self._clock.monotonic_s()
 
     def extend(self, seconds: float) -> None:
-        """Extend the deadline by the wait for a permit or a slot."""
+        """Extend the deadline by the time that the fetch waited for permission to send."""
         self._end_s += seconds
 
     @contextlib.contextmanager

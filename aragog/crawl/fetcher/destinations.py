@@ -35,7 +35,7 @@ def vetted_addresses(
     resolve.
 
     Raises:
-        TargetBlocked: none of the addresses is allowed.
+        TargetBlocked: the port, the name or one of the addresses is denied.
         TransportError: the name cannot be resolved.
     """
     resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve

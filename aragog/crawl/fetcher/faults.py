@@ -29,7 +29,7 @@ class TransportError(Fault):
 
 
 class TargetUnreachable(TransportError):
-    """A proxy could not reach the target, or did not respond in time."""
+    """A proxy could not reach the target, closed the connection, or did not respond in time."""
 
 
 class RouteFailed(Fault):

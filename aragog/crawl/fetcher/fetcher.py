@@ -44,8 +44,8 @@ class Fetcher:
             and TLS context.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
-        truncate_oversized: if True, larger bodies are cut at `max_body_bytes` instead of becoming
-            TooLarge.
+        truncate_oversized: if True, a body whose Content-Length is too large, or that looks like a
+            decompression bomb, is truncated. If False, the outcome is TooLarge.
         egress: the egress routes. By default those of `connections_from`, or else those of
             `fetch.proxy`.
     """
@@ -105,15 +105,16 @@ class Fetcher:
 
         Args:
             url: the URL. It is normalized first.
-            gate: admits redirect targets and grants permits to send. If None, all are allowed.
+            gate: admits redirect targets and grants permits to send. If None, all requests are
+                allowed.
             etag: the stored copy's ETag. If the page is unchanged, the outcome is NotModified.
             last_modified: the stored copy's Last-Modified, as the origin sent it.
             validators_url: the stored copy's URL; `url` if None. Only requests to this URL carry
                 the ETag and the date.
             hops: the redirects that led to `url`, if an earlier fetch was interrupted there.
-            headers: added to the usual headers, or replace those with the same name.
-            method: GET, HEAD or POST. A POST's redirect is not followed; the outcome has its status
-                and headers.
+            headers: sent in addition to the usual headers, or instead of those with the same name.
+            method: GET, HEAD or POST. If a POST is redirected, the redirect is not followed; the
+                outcome has the status and headers of the redirect.
             body: the body of a POST.
             error_body_bytes: how much of a 4xx or 5xx response's body to keep in the outcome's
                 `error_body`; 0 for none.

@@ -1,5 +1,5 @@
 """
-The interface by which a fetch asks for permission to follow redirects and send requests.
+The interface through which a fetch asks for permission to follow redirects and send requests.
 
 The caller has already admitted the first URL. The fetch asks the gate to admit each redirect
 target, asks for a permit before each request, and reports 429 and 503 responses.
@@ -45,9 +45,9 @@ class Gate(Protocol):
 
     def admit(self, url: str, target_as_sent: str) -> Admission:
         """
-        Decide whether a redirect target may be requested.
+        Decide whether a redirect target, or the same URL with a signature, may be requested.
 
-        `url` is the normalized target, which the SSRF filter allows. `target_as_sent` is its
+        `url` is the normalized URL, which the SSRF filter allows. `target_as_sent` is its
         original form. robots.txt must allow both.
 
         May wait for the domain's next slot (time to send) if it is soon. This wait does not count
@@ -58,8 +58,8 @@ class Gate(Protocol):
         """
         Acquire the permit to send, when the connection is open (TCP and TLS).
 
-        Returns None if the request may be sent. Returns Later if its slot has passed: the fetch
-        then ends as Deferred, or as Redirected if a redirect led to `url`.
+        Returns None if the request may be sent. Returns Later if the request's slot (time to send)
+        has passed: the fetch then ends as Deferred, or as Redirected if a redirect led to `url`.
 
         May wait, like `admit`. It is called again if the request is repeated because the server had
         closed the connection.

@@ -39,8 +39,8 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     Return when the Retry-After header `value` allows the next request, at most 30 days from now.
 
     Returns None if the value is unusable. Seconds count from `now_ms`. A date in the past means
-    now. Dates are by the origin's clock, so the wait is counted from the Date header, `date` (RFC
-    9110 section 6.6.1).
+    now. The origin's clock may be wrong, so the wait until a date is counted from the Date header,
+    `date` (RFC 9110 section 6.6.1).
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -134,7 +134,7 @@ _NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def freshness_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Return how many seconds the response stays fresh, or None if unknown.
+    Return how many seconds the response stays fresh, or None if that is zero or unknown.
 
     Args:
         headers: the headers by lower-case name.

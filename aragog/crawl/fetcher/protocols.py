@@ -22,7 +22,7 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received on the connection, without headers and bodies."""
+        """Bytes received on the connection, without bodies. HTTP/1.1 omits headers, too."""
 
     @property
     def is_busy(self) -> bool:
@@ -59,7 +59,7 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the body in pieces. Also yields b"" after other data, such as chunk headers.
+        Yield the body in pieces. HTTP/2 also yields b"" after other data, such as control frames.
 
         Raises:
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.

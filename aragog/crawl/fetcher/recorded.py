@@ -3,7 +3,7 @@ Reads an HTTP response from a recording, such as a web archive.
 
 It uses the same decoders and limits as a fetch. The body ends where the record ends, whatever the
 headers say. An archive may have decoded the body but kept its Content-Encoding header. So the body
-is used as it is if it does not start like that coding, or if decoding fails and it is markup.
+is used as it is if it does not start like that coding, or if decoding fails and it starts with `<`.
 """
 
 from __future__ import annotations
@@ -124,12 +124,12 @@ def _split_body(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
 
 
 def _starts_with_chunk_size(wire: bytes) -> bool:
-    """Return True if the body starts with a chunk size. Archives may have removed it."""
+    """Return True if the body starts with a chunk size. Some archives remove chunk sizes."""
     line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
     return bool(line) and all(byte in _HEX_DIGITS for byte in line)
 
 
 def _may_have_coding(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return False if the body does not start like its last coding. Not all are recognizable."""
+    """Return False if the body does not start like its last coding. Checks only gzip and zstd."""
     magic = _MAGIC_BY_CODING.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

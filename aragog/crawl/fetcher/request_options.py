@@ -20,7 +20,7 @@ class RequestOptions:
     validators_url: str | None = None
     """The only URL requested with the validators; the first URL if None."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Added to the usual headers, or replace them. Values must be single lines."""
+    """Sent in addition to the usual headers, or instead of them. Values must be single lines."""
     method: str = "GET"
     """GET, HEAD or POST. A POST is never sent twice."""
     body: bytes = b""

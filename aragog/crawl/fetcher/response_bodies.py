@@ -38,7 +38,7 @@ def read_page_body(
     Return the body of a page. `missing` says which part of the page is missing.
 
     Raises:
-        UnsupportedContent: the body has a type that is not fetched.
+        UnsupportedContent: the body has a type that is not fetched, or cannot be decoded.
         LimitExceeded: the body is too large.
         TransportError: the body cannot be read.
     """

@@ -1,5 +1,5 @@
 """
-The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with the time of its use.
+The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of use.
 
 During a rotation the file contains the signing key, its successor (published before its use), and
 older keys (published while verifiers may need them). The file is private (mode 0600). Error
@@ -130,8 +130,7 @@ def rotate_keys(
     """
     Return the unexpired keys and a new successor.
 
-    Older keys stay published for `overlap_s` after the successor starts to sign; 0 drops them
-    immediately.
+    Older keys stay published until `overlap_s` after the successor starts to sign.
     """
     end_s = successor.start_s + overlap_s
     older = [

@@ -118,7 +118,8 @@ class RequestSigner:
         Return the signature requested by a server, or None if it cannot be made or was already
         sent.
 
-        Later requests to the host are signed in the same way.
+        If the signature covers more than the usual components, later requests to the host are
+        signed in the same way.
 
         Args:
             message: the refused request.

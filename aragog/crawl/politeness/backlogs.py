@@ -11,7 +11,7 @@ from aragog.crawl.politeness.slots import DomainReport, ceil_ms, lengthen_interv
 
 
 class Backlogs:
-    """Reads domains' state. Raises `LimiterUnavailable`."""
+    """Reads domains' state. May raise `LimiterUnavailable`, or `BrokerUnavailable` for queues."""
 
     def __init__(self, nodes: NodeRing, rates: Rates, lines: Lines | None) -> None:
         self._nodes = nodes
@@ -59,7 +59,7 @@ class Backlogs:
         """
         Return the domains with the longest queues, sorted by the time needed to empty them.
 
-        Takes one round trip per server with queues, and one per node.
+        Takes two round trips per server with queues, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
         reports = self.describe([key for key in longest if not is_rules_line(key)]).values()
@@ -69,8 +69,8 @@ class Backlogs:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 
-        Takes two round trips per node. A node keeps the 1,000 domains with the latest errors for an
-        hour.
+        Takes two round trips per node, and one per server with queues. A node keeps the 1,000
+        domains with the latest errors for an hour.
         """
         reports = [
             report

@@ -19,7 +19,7 @@ class FeedbackQueue(Generic[T]):
     Sends items in one batch, `delay_s` after the first one.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped; the limiter then waits for a timeout.
+    are dropped; the limiter then waits until their permits expire.
 
     Args:
         send: sends one batch, from the thread.

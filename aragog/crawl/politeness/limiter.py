@@ -11,7 +11,7 @@ interval after the previous request was written.
     queued       other slots come first: the sender requests the permit, and reports after sending
 
 If a sender dies, its permit expires after `PERMIT_TTL_US`. A pre-granted permit expires a quarter
-of a second after `slot_window_ms`. Internal times are in microseconds by the server's clock; the
+of a second after `slot_window_ms`. Internal times are in microseconds on the server's clock; the
 interface uses milliseconds (`…_ms`).
 """
 
@@ -305,13 +305,13 @@ class Limiter:
         return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.node_for(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
-        """Pause `key` until `until_ms` by the caller's clock; see `pause`."""
+        """Pause `key` until `until_ms` on the caller's clock; see `pause`."""
         self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
 
     def pause(self, key: str, wait_s: float) -> None:
         """
-        Grant no permits for `key` for `wait_s` seconds (Retry-After, 429, 503), at most up to the
-        horizon.
+        Grant no permits for `key` for `wait_s` seconds (Retry-After, 429, 503), at most for
+        `politeness.horizon_s`.
 
         `wait_s` is a duration, because the clocks of caller and limiter may differ by hours. Takes
         one round trip. Safe to repeat: a pause only gets longer.

@@ -28,7 +28,7 @@ from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 NodeState = Literal["active", "drained", "leaving"]
-# A node that restarted longer ago no longer delays any domain.
+# A node that restarted more than a day ago no longer delays any domain.
 DAY_US = 86_400e6
 # Added to the time after which no worker can use a lost node's permits.
 MARGIN_S = 1.0
@@ -155,7 +155,7 @@ class LimiterRing:
         Make a node inactive, so that the others take over its domains.
 
         Raises:
-            BadInput: it is not a member, or is the only active node.
+            BadInput: the node is not a member, or is the only active one.
         """
         name = self._ring.addresses.name(url)
         self.finish()
@@ -207,7 +207,7 @@ class LimiterRing:
         Move the remaining domains. Returns immediately if there are none.
 
         Raises:
-            LimiterUnavailable: a node does not respond. Call it again when it does.
+            LimiterUnavailable: a node does not respond. Call `finish` again when the node responds.
         """
         waited_version = 0
         while (leased := self._ring.refresh()).record.is_moving:

@@ -6,8 +6,8 @@ scheduled time, so a changed rate applies to all, and urgent requests overtake o
 one Redis list per priority and share. It is checked when its domain has a free slot.
 
 A share is one crawl's part of a domain's slots. Priorities 0 to 2 go first. Other requests take
-turns by their crawls' weights, and each priority step counts half as much. So a crawl with a
-million URLs delays others only as much as its weight allows.
+turns according to their crawls' weights, and priority 6 gets half as many slots as priority 5, and
+so on. So a crawl with a million URLs delays others only as much as its weight allows.
 
 There are also lines for URLs that wait for an origin's robots.txt or belong to a paused crawl. They
 leave these lines without a slot.
@@ -105,7 +105,7 @@ class Lines:
     Args:
         nodes: the servers of the lines, or the only server's client.
         prefix: the start of every key.
-        lease_ms: when taken entries return to their lines unless settled.
+        lease_ms: how long taken entries may stay unsettled before they return to their lines.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class LineServer:
         Take up to `counts` entries from the domains' lines, most urgent first.
 
         Args:
-            counts: by domain.
+            counts: how many entries to take, by domain.
             costs: by domain and share, the cost of a request with priority 5, if not `USUAL_COST`.
                 `CLOSED` takes nothing from the share.
 

@@ -28,7 +28,7 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """The time of the change, by the server's clock."""
+    """The time of the change, on the server's clock."""
     who: str
     """A Flower login, or a user name on the machine."""
     domain: str
@@ -131,7 +131,7 @@ class LiveOverrides:
             pipe.execute()
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
-        """Return the latest changes to one domain or all, newest first, at most `max_entries`."""
+        """Return up to `count` of the latest changes to one domain or to all, newest first."""
         limit = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
             entries: Any = self._redis.xrevrange(self._history, count=limit)

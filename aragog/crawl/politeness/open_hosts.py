@@ -23,11 +23,11 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host is closed when none of its URLs was sent for this time."""
+"""An open host is closed if no URL of the host was sent for this long."""
 NEW_LEASE_MS = 10_000
 """The same for a newly opened host, which may have nothing left to send."""
 TAIL_MS = 2_000
-"""Slots of sent URLs are at most this far ahead."""
+"""The slots (times to send) of sent URLs are at most this far ahead."""
 TTL_S = 86_400
 
 

@@ -32,8 +32,8 @@ MAX_DOMAINS = 10_000
 # How often a process checks for pauses reported by others.
 PAUSE_CHECK_INTERVAL_US = 100_000.0
 # A sender that cannot write within this time requests its permit again. This is far below
-# PERMIT_TTL_US: two requests can come too close together only if a process stalls for the
-# difference between its last clock check and the write.
+# PERMIT_TTL_US: two requests can come too close together only if a process stalls for half a
+# second after its last look at the clock and before the write.
 WRITE_ALLOWANCE_US = 250_000
 # Intervals up to this length are planned but not enforced, because they are within the tolerance.
 MAX_UNENFORCED_INTERVAL_US = 2_000
@@ -76,7 +76,7 @@ class Permits:
         self._held: dict[int, None] = {}
         """The slots, by token, whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain, by its monotonic clock."""
+        """When this process last wrote a request to each domain, on the monotonic clock."""
         self._feedback = FeedbackQueue(self.report, FEEDBACK_DELAY_S)
         self.latencies = PendingLatencies()
         """Latencies for the next report of each domain."""
@@ -94,8 +94,8 @@ class Permits:
         Wait for the permit to send. Call it with the connection open.
 
         Returns True if the caller should send the request now and then call `release`. Returns
-        False without a permit if it is too late or an operator stopped the domain. Then reserve
-        again.
+        False without a permit if it is too late, or if the domain is stopped or has quiet hours.
+        Then reserve again.
 
         Sleeps until the slot, and then while another sender holds the permit, at most until
         `slot_window_ms` after the slot. A pre-granted permit needs no round trip; others need one
@@ -175,7 +175,7 @@ class Permits:
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """
-        Request a permit. Returns the deciding node, the slot with times by that node's clock, and
+        Request a permit. Returns the deciding node, the slot with times on that node's clock, and
         the decision.
         """
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
@@ -262,7 +262,8 @@ class Permits:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        Needs no round trip if it holds neither. Safe to repeat.
+        Needs no round trip if the request holds no permit and its domain has no limit on concurrent
+        requests. Safe to repeat.
         """
         if slot.token in self._held:
             self.release(slot, written=False)

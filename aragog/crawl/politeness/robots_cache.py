@@ -5,8 +5,8 @@ A cache of robots.txt rules by origin. Workers share it in Redis, and keep parse
 valid.
 
 Rules in use are refreshed in the background before they expire. Unused rules expire, so memory use
-depends on the number of active origins. Times are in ms since the epoch: stored ones by the
-server's clock, arguments and results by the caller's.
+depends on the number of active origins. Times are in ms since the epoch: stored ones on the
+server's clock, arguments and results on the caller's.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class RobotsCache:
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """
-        Return each origin's rules. Takes one round trip, or none if all were checked in the last 5
-        s.
+        Return each origin's rules. Takes one round trip, or none if all are fresh and were checked
+        in the last 5 s.
         """
         distinct = list(dict.fromkeys(origins))
         checked_s = self._clock.monotonic_s()
@@ -267,7 +267,7 @@ class RobotsCache:
         self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
 
     def put_many(self, results: Sequence[RobotsResult]) -> None:
-        """Call `put` for each result. Takes two round trips in all."""
+        """Store several results; see `put`. Takes one round trip in all."""
         script = load_script("aragog.crawl.politeness", "robots_put")
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for result in results:

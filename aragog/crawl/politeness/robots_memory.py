@@ -19,7 +19,7 @@ MAX_RULES = 200_000
 
 class RobotsMemory:
     """
-    An LRU cache. Thread-safe.
+    A cache of limited size. Drops what was kept least recently. Thread-safe.
 
     Origins with equal rules share one copy, because their records have the same version.
     """

@@ -115,10 +115,10 @@ def current_state(
     Return the current state of a record and its rules.
 
     Args:
-        record: its times are by the server's clock.
+        record: its times are on the server's clock.
         rules: the rules in the record.
         settings: how long rules are valid.
-        now_ms: the time by the caller's clock, which also applies to the result.
+        now_ms: the time on the caller's clock. The result's times are on this clock, too.
         ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000

@@ -25,7 +25,7 @@ MAX_HOLD_MS = 600_000
 
 class RobotsRefreshes:
     """
-    The refreshes of all workers. Thread-safe. Every method raises `RobotsUnavailable`.
+    The refreshes of all workers. Thread-safe. Every method may raise `RobotsUnavailable`.
 
     Args:
         client: the robots cache's Redis.
@@ -81,8 +81,8 @@ class RobotsRefreshes:
 
     def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
-        Return up to `limit` used origins whose rules must be refreshed before `before_ms`, soonest
-        first.
+        Return used origins whose rules must be refreshed before `before_ms`, soonest first. Stops
+        when it has found `limit` or more.
 
         The same origins are not returned again for 60 s. Unused rules are left to expire. Takes
         three round trips per `limit` origins examined. Finally removes killed workers' claims.
@@ -106,8 +106,8 @@ class RobotsRefreshes:
 
     def _origins_in_use(self, origins: Sequence[str]) -> list[str]:
         """
-        Return the origins whose rules were used since their fetch, by their record's
-        first byte.
+        Return the origins whose rules were used since they were fetched, according to the first
+        byte of each record.
         """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:

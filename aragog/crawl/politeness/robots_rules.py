@@ -261,7 +261,7 @@ class RobotsRules:
 
     def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
         """
-        Return the seconds between two requests, by Crawl-delay and Request-rate.
+        Return the seconds between two requests, from Crawl-delay and Request-rate lines.
 
         Uses the agent's own group, or else the group for `*`. Returns the longest value, or None.
         The caller applies the maximum.
@@ -289,10 +289,10 @@ class RobotsRules:
 
     def visit_wait_s(self, user_agent: str, at_s: float) -> float:
         """
-        Return the seconds until the agent's next Visit-time; 0.0 if it is now.
+        Return the seconds until the agent's next Visit-time; 0.0 if it is now or there is none.
 
         Spans shorter than `MIN_VISIT_MIN` are extended, because no site can be fetched in one
-        minute per day. Any of several spans is enough.
+        minute per day. If there are several spans, each one allows visits.
 
         Args:
             user_agent: the agent whose group applies.

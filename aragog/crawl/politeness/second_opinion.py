@@ -3,8 +3,8 @@ Compares our robots.txt parser with reppy, on a sample of the files that a crawl
 
 If reppy is installed, both decide about `/` and one path per rule of our group. Differences are
 counted, and the file is saved with both results for review. The crawl only follows our parser.
-Files with several wildcards in one line are skipped, because they can take reppy minutes
-(`robots_engines`), and so are files with anything but printable ASCII, because reppy is
+Files with several wildcards in one line are skipped, because reppy can take minutes for them
+(`robots_engines`). Files with anything but printable ASCII are skipped, too, because reppy is
 unmaintained C++ code.
 """
 

@@ -1,7 +1,7 @@
 """
-The limiter's inputs, results and state of a domain. A slot is a time to send.
+The limiter's inputs and results, and the state of a domain. A slot is a time to send.
 
-`…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
+`…_us` values are microseconds: times since the epoch on the limiter node's clock, or durations.
 With milliseconds, rounding errors would accumulate: the interval at 30 requests/s is 33.3 ms.
 """
 
@@ -83,11 +83,12 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """The next slot is later than the request can wait. Nothing was reserved."""
+    """Nothing was reserved: the next slot is too late, or the domain gets no requests now."""
 
     key: str
     free_at_ms: int
-    """When the next slot would be, by the node's clock; see `Limiter.wait_ms`."""
+    """When the next slot would be, or when to try again, on the node's clock; see
+    `Limiter.wait_ms`."""
 
 
 class PermitDecision(NamedTuple):
@@ -143,7 +144,7 @@ class DomainState(NamedTuple):
     last_us: float = 0.0
     """When the latest request was sent, or when the holder of a granted permit may send."""
     lag_us: int = 0
-    """How late that request was sent after its slot."""
+    """How long after its slot that request was sent."""
     holder: int = 0
     """The token of the slot that holds the send permit, or 0."""
     held_us: int = 0

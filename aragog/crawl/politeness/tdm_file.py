@@ -54,10 +54,10 @@ UNREADABLE = (TdmRule("/", "1", "", 0),)
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     """
-    Parse a file. Returns no rules if it is not JSON as the protocol requires.
+    Parse a file. Returns no rules if the file is not a JSON array.
 
-    With more than `MAX_TDM_RULES` rules, everything counts as reserved, because the rest might
-    reserve it.
+    With more than `MAX_TDM_RULES` rules, everything counts as reserved, because the rules above
+    the limit might reserve anything.
     """
     try:
         rules = json.loads(body, object_pairs_hook=_read_members)

@@ -30,7 +30,7 @@ STOP_TIMEOUT_S = 5.0
 # The only environment variables passed to Chromium. Others may contain passwords.
 ENVIRONMENT_VARIABLES = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# Chromium creates this socket in a folder named by the prefix above and 8 letters.
+# Chromium creates this socket in a folder whose name is the prefix above and 8 characters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",

@@ -57,7 +57,7 @@ class PageRun:
     Renders one page in a separate browser context, without other pages' cookies, storage or cache.
 
     Args:
-        fetch: fetches resources for its scripts.
+        fetch: fetches resources for the page's scripts.
         user_agent: the value of `navigator.userAgent`.
         max_html_bytes: limit on the rendered document.
     """

@@ -2,8 +2,9 @@
 Leases in Redis, for work that only one process may do at a time.
 
 A lease belongs to a task, not to a process: whichever process finishes the task releases the lease.
-A lease that is not released expires, by the server's clock. A lease that its holder has renewed is
-*confirmed*. An unconfirmed lease can be taken over early, because its holder probably died.
+A lease that is not released expires, according to the server's clock. A lease that its holder has
+renewed is *confirmed*. An unconfirmed lease can be taken over early, because its holder probably
+died.
 
 Leases of one kind are fields of one hash and take 80 bytes each.
 """
@@ -32,7 +33,8 @@ def field(name: str) -> bytes:
 @dataclass(frozen=True, slots=True)
 class Leases:
     """
-    Leases by name. Each call takes one round trip and may raise `redis.RedisError`. Thread-safe.
+    Leases by name. Thread-safe. Each call may raise `redis.RedisError`. Each call except `sweep`
+    takes one round trip.
 
     Args:
         client: the server of the leases.

@@ -222,7 +222,7 @@ def connect(
         session: returns the TLS session to resume with a given address, or None.
 
     Raises:
-        TransportError: kind `connect`, `tls`, `timeout` or `reset`.
+        TransportError: kind `connect`, `dns`, `tls`, `timeout` or `reset`.
         RouteFailed: the proxy does not respond or fails, or this machine does not have the local
             address.
         RouteRefusesTarget: the egress route does not allow this target.

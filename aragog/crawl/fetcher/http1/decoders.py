@@ -31,8 +31,8 @@ ZSTD_WINDOW_BYTES = 8 << 20
 # small.
 ZSTD_CHUNK_BYTES = 512
 
-# Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs
-# only 20 bytes.
+# Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker can
+# write one per 20 bytes.
 MAX_STREAM_PARTS = 1000
 
 

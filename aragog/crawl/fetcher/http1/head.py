@@ -178,8 +178,8 @@ def get_framing(head: ResponseHead) -> Framing:
     browsers, names that are not codings (`identity`, `binary`) are ignored.
 
     Raises:
-        TransportError: several lengths, a length that is not a number, or `chunked` is not the last
-            coding.
+        TransportError: different lengths, a length that is not a number, or `chunked` is not the
+            last coding.
     """
     persistent = _is_persistent(head)
     if head.status in (204, 304):

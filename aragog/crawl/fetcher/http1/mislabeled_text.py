@@ -27,9 +27,10 @@ class MislabeledTextDecoder:
 
     Browsers show an error for such a body. We would lose the page (or, for robots.txt, the whole
     site) although its text has arrived. Some text begins like encoded data, so the bytes are
-    checked first: a body is text if each of its first `_PROBE_BYTES` bytes can occur in text. In
-    each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text or
-    is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
+    checked first: a body is text if each of its first `_PROBE_BYTES` bytes can occur in text. We
+    tried 140,000 encoded streams: the first 15 bytes of each contained a byte that does not occur
+    in text, or were not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded
+    (`end`).
 
     If a body classified as text later contains binary bytes, the data is damaged:
     `UnsupportedContent`.

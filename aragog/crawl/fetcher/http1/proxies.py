@@ -73,7 +73,9 @@ def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receiv
     Raises:
         RouteFailed: the proxy rejects the credentials, or does not speak the protocol.
         RouteRefusesTarget: the proxy refuses to connect to this target.
-        TargetUnreachable: the proxy could not reach the target, or did not respond in time.
+        TargetUnreachable: the proxy could not reach the target, closed the connection, or did not
+            respond in time.
+        TransportError: the target's name is too long for SOCKS5.
     """
     handshake = _open_http_tunnel if proxy.scheme == "http" else _open_socks_tunnel
     try:

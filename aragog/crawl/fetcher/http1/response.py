@@ -1,7 +1,7 @@
 """
 A response with an unread body. Once the body has been read, the connection returns to the pool.
 
-The requests library uses it as the `raw` of its response, and gets faults as its own exceptions.
+A `requests.Response` uses such a response as its `raw`, and gets faults as exceptions of requests.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def tls_context(
     """
     Return a client context that trusts the roots of certifi, the system and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so a process shares three contexts: one for most hosts, one
-    for hosts that are offered HTTP/2, and one for hosts that need a name check in Python.
+    Loading the roots takes about 30 ms, so a process keeps a context for each combination of
+    arguments.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # Python does not set it on Debian
@@ -188,7 +188,7 @@ def wrap_tls(
         session: resumed if the server still accepts it.
 
     Raises:
-        TransportError: kind `tls`.
+        TransportError: kind `tls`, or `timeout` if the fetch's deadline has passed.
     """
     end_s = deadline.now_s() + deadline.connect_timeout_s()
     try:

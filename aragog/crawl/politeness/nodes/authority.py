@@ -1,4 +1,4 @@
-"""The authoritative record of the limiter's ring, in the shared Redis."""
+"""The authoritative record of the limiter's ring (list of nodes), in the shared Redis."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Return True if a node has never had a ring before, but only once per node."""
+        """Return True in the first call for a node, from any process. Later calls return False."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 

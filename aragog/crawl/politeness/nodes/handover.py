@@ -1,9 +1,9 @@
 """
 Moves the state of domains to another limiter node.
 
-A node only exports state to callers with the same ring. It then refuses callers with an earlier
-one, so the state no longer changes, and several processes can read it at once. The new owner
-accepts it once per ring, and makes no decisions about the domain until then.
+A node only exports state to callers with the same ring (list of nodes). It then refuses callers
+with an earlier ring, so the state no longer changes, and several processes can read it at once. The
+new owner accepts the state once per ring, and makes no decisions about the domain until then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def take_over(
     """
     Move the state of domains to their new owner, unless it has already arrived there.
 
-    Takes four round trips, or one if everything has arrived. Safe to repeat, also concurrently.
+    For each 200 domains, takes one round trip if all have arrived, and otherwise two plus one per
+    former owner. Safe to repeat, also concurrently.
 
     Args:
         record: the ring.

@@ -2,10 +2,10 @@
 Calls a Redis server of the limiter, and estimates its clock.
 
 A restarted server, or a replica that became the master, may not know the latest requests. Clients
-notice this by a lost connection, so `restart.lua` runs first on each new connection. It keeps lost
-state from bringing two requests too close together. A missing script would not reliably show a
-restart, because Redis before version 7 keeps scripts in its append-only file and sends them to
-replicas.
+notice this because they lose their connection, so `restart.lua` runs first on each new connection.
+It keeps lost state from bringing two requests too close together. A missing script would not
+reliably show a restart, because Redis before version 7 keeps scripts in its append-only file and
+sends them to replicas.
 
 Each response contains the server's time, which bounds the offset to the local monotonic clock.
 Recent bounds are intersected, so the error is about half of the fastest recent round trip.
@@ -84,8 +84,8 @@ class LimiterNode:
 
     def key(self, kind: str, name: str) -> str:
         """
-        Return a Redis key. There is one of the kinds `slot` and `concurrent` per domain, and one of
-        the kind `slots` per server.
+        Return a Redis key. The kinds `slot` and `concurrent` are for one domain, and `slots` is for
+        the whole server.
         """
         return f"{self.prefix}{kind}:{name}"
 

@@ -51,7 +51,7 @@ class RingRecord:
     empty."""
     restart_version: int = 0
     """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
-    there are none."""
+    no state was lost."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
@@ -67,7 +67,7 @@ class RingRecord:
         Validates it, because anyone with write access to a limiter server can forge one.
 
         Raises:
-            LimiterUnavailable: it is not a valid record.
+            LimiterUnavailable: the text is not a valid record.
         """
         try:
             return cls(**_validate(json.loads(text)))
@@ -128,7 +128,7 @@ class RingRecord:
         return any(ring.node_for(key) != owner for ring in self._former_rings)
 
     def with_active(self, node: str) -> RingRecord:
-        """Return the record with an additional active node, or itself if it is already active."""
+        """Return a record with one more active node, or this one if the node is already active."""
         if node in self.active:
             return self
         drained = tuple(name for name in self.drained if name != node)
@@ -137,7 +137,7 @@ class RingRecord:
 
     def with_drained(self, node: str) -> RingRecord:
         """
-        Return the record with a member made inactive, or itself if the member already is.
+        Return a record with a member made inactive, or this one if the member is not active.
 
         Raises:
             BadInput: the node is not a member, or no active node would be left.
@@ -157,7 +157,7 @@ class RingRecord:
         """
         Return the record without a node that cannot hand over its state; see `with_drained`.
 
-        Returns itself if the node is already lost.
+        Returns this record if the node is already lost.
         """
         if node in self.lost:
             return self
@@ -224,7 +224,7 @@ def _parse_version(value: Any) -> int:
 
 
 def _parse_names(values: Any) -> tuple[str, ...]:
-    """Check that nodes' names are unique: `redis.url` or URLs without credentials."""
+    """Check that names of nodes are unique, and are `redis.url` or URLs without credentials."""
     if not isinstance(values, list) or len(values) > _MAX_NODES:
         raise ValueError(f"nodes must be a list of at most {_MAX_NODES}")
     for name in values:

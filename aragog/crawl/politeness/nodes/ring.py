@@ -1,5 +1,5 @@
 """
-Finds the limiter node for a domain, and keeps the ring the same on all servers.
+Finds the limiter node for a domain, and keeps the ring (list of nodes) the same on all servers.
 
 The shared Redis stores the ring's record. Processes read it every few seconds, and may use it for
 `RingRecord.lease_s`. After that, they send nothing to any node until they have read it again. Every
@@ -52,7 +52,7 @@ class LeasedRing:
     Args:
         record: the ring.
         nodes: the record's nodes by name, at its version.
-        read_s: when the read began, by `lease_clock_s`.
+        read_s: the `lease_clock_s` time at which the read began.
     """
 
     def __init__(self, record: RingRecord, nodes: dict[str, LimiterNode], read_s: float) -> None:
@@ -103,7 +103,7 @@ class NodeRing:
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
         shared: `redis.url`, which stores the record; by default, the first of `urls`.
-        lease_s: the lease until a record is written.
+        lease_s: the lease of the first ring.
 
     Raises:
         ConfigError: `urls` is empty, or has duplicates or something that is not a Redis URL.

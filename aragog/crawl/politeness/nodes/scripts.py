@@ -56,7 +56,7 @@ def reserve(
     arguments: Iterable[SlotArguments],
 ) -> tuple[float, Iterator[ReservedSlot]]:
     """
-    Reserve a slot for each key, in the given order.
+    Reserve a slot (time to send) for each key, in the given order.
 
     Args:
         node: the server.
@@ -150,7 +150,7 @@ def release_permits(node: LimiterNode, reports: Sequence[PermitReport]) -> list[
 
 
 def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:
-    """Grant no permits for `key` before `until_us`, by the server's clock."""
+    """Grant no permits for `key` before `until_us`, on the server's clock."""
     pause = _PAUSE.pack(until_us, interval_us, node.version)
     epoch = node.key("slots", "epoch")
     node.call("pause_until", epoch=epoch, slot=node.key("slot", key), pause=pause)

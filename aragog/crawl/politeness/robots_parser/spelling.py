@@ -34,7 +34,7 @@ def comparable_path(path: str) -> str:
 
 def get_path(url: str) -> str:
     """
-    Return a URL's path and query, with or without a scheme; `/` if it has no path.
+    Return the path and query of a URL with or without a scheme; `/` if there is no path.
 
     Does not normalize. Returns some path for any string.
     """
@@ -54,7 +54,7 @@ def get_path(url: str) -> str:
 
 def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     """
-    Return the value of an Allow or Disallow line in the common form, and True if it ends with `$`.
+    Return the value of an Allow or Disallow line in the common form, and whether it ended with `$`.
 
     Every `*` in the result is a wildcard. A backslash in the path becomes a slash. A Disallow
     pattern that ends in a partial escape matches every escape that starts with it.
