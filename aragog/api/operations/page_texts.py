@@ -1,8 +1,7 @@
 """
-Provide the main text of stored pages. It is either stored, too, or extracted when it is read.
-
-`text_processes` extracts it in other processes, so that it does not delay the threads that read and
-write the store.
+Provide the main text of stored pages. If the text is not stored with the page, it is extracted when
+a caller wants it. `text_processes` does this in other processes, so that it does not delay the
+threads that read and write the store.
 """
 
 from __future__ import annotations
