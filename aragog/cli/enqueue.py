@@ -176,9 +176,7 @@ class LineReader:
             raise BadInput("\n".join(problems))
 
     def line_sources(self) -> Iterator[LineSource]:
-        """
-        Yield the source of each line, in order. Take a line's source only after the line's result.
-        """
+        """Yield each line's source, in order. Take a source only after its line's result."""
         index = 0
         while True:
             if index == len(self._line_sources):

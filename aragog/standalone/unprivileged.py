@@ -6,8 +6,7 @@ As root, it enters a user namespace in which root has another id: the program ru
 privileges, but its files still belong to root. If the kernel refuses that (as in most containers),
 or FOLDER belongs to another user, it switches to that user or, for root's folder, to `nobody`. The
 user then owns the folder, and the group of `nobody` may pass through the parent folder. This module
-imports nothing from aragog, so it starts
-within 20 ms.
+imports nothing from aragog, so it starts within 20 ms.
 """
 
 from __future__ import annotations

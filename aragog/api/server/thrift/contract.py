@@ -100,9 +100,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 
 def session_method(name: bytes) -> bytes | None:
-    """
-    Return `ping` or `authenticate` if the name means that call on any service, otherwise None.
-    """
+    """Return `ping` or `authenticate` if the name means that call on any service, else None."""
     service, colon, call = name.rpartition(b":")
     is_known_service = not colon or service in _SERVICES
     return call if is_known_service and call.decode("latin-1") in _SESSION_METHODS else None
