@@ -1,4 +1,4 @@
-"""Choose a command's settings: those of the aragog running in the data folder, or its own."""
+"""Choose a command's settings: those of the aragog running in the data folder, or the command's."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 A Delta Lake table in a folder or in S3, with delta-rs. Each commit includes aragog's state.
 
 A commit lists the files that make up the table. It is written atomically and never replaced, so
-readers see the table either before or after it. A killed writer leaves unlisted files behind;
-`clean` deletes them. The cursor of the change feed is part of the commit, so each merge happens
-exactly once.
+a program reads the table either before or after the commit. A killed writer leaves unlisted files
+behind; `clean` deletes them. The cursor of the change feed is part of the commit, so each merge
+happens exactly once.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class PageTexts:
         return _to_content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Return those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
+        """Return `page.text` and `page.markdown`, as stored fields, if they are in `names`."""
         values = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None
