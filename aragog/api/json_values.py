@@ -132,7 +132,7 @@ def build_request(
 
 def check_known_names(names: Iterable[str], known: Collection[str], problem: str) -> None:
     """
-    Check that all names are known. An unknown one is usually a typing error.
+    Check that all names are known. An unknown one is usually a typo.
 
     Raises:
         BadInput: a name is unknown. The message lists the known ones.

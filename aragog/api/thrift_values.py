@@ -39,7 +39,7 @@ def build_request(operation: Operation[Any, Any], arguments: Any) -> Any:
         if value is None and options is not None:
             value = getattr(options, field.thrift, None)
         elif field.optional and value in ([], ""):
-            value = None  # an argument without options has no other value for "not set"
+            value = None  # Thrift cannot leave out an argument, so an empty one counts as not set
         if value is not None:
             values[field.name] = _decode_value(field, value)
         elif field.required:
@@ -239,7 +239,7 @@ def _build_dataclass(kind: type, struct: Any, formats: FieldFormats) -> Any:
 
 
 def build_record(record: Any, formats: FieldFormats) -> PageRecord:
-    """Convert a Thrift record to a store record."""
+    """Convert a Thrift record to a `PageRecord`."""
     facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
     return PageRecord(
         record.url,

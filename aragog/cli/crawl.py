@@ -131,8 +131,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
 
 def _create_secret(control: CrawlControl, name: str) -> dict[str, str]:
     """
-    Create and print the secret that signs a crawl's notifications, as an option of the crawl.
-    Returns no option if the crawl already has a secret.
+    Create and print the secret that signs a crawl's notifications, and return it as a crawl option.
+    If the crawl already has a secret, returns an empty dictionary.
     """
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:

@@ -1,4 +1,4 @@
-"""Choose a command's settings: those of the aragog running in the data folder, or its file's."""
+"""Choose a command's settings: those of the aragog running in the data folder, or the command's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def command_settings() -> Settings:
     """
     Return the settings of the aragog running in the data folder, or else this process's settings.
 
-    If this process's settings differ from those in use, prints once to standard error how.
+    If this process's settings differ from those in use, prints the differences once to standard
+    error.
 
     Raises:
         ConfigError: a setting is invalid.

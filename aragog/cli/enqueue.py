@@ -142,7 +142,7 @@ class LineSource(NamedTuple):
 
 
 def result_line(result: EnqueueResult, line_source: LineSource) -> str:
-    """Return a line of output about an invalid line of input."""
+    """Return the message about a line of input that was not enqueued."""
     input_text = repr(result.input.removeprefix(INVALID_PREFIX)[:MAX_SHOWN_CHARS])[:MAX_SHOWN_CHARS]
     return f"{line_source}{line_source.reason or result.reason}: {input_text}"
 
@@ -176,7 +176,7 @@ class LineReader:
             raise BadInput("\n".join(problems))
 
     def line_sources(self) -> Iterator[LineSource]:
-        """Yield the source of each line, in order. Call this for a line after its result."""
+        """Yield each line's source, in order. Take a source only after its line's result."""
         index = 0
         while True:
             if index == len(self._line_sources):

@@ -11,7 +11,7 @@ from aragog.cli.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:
-    """Return a progress display on standard error. It shows nothing if that is no terminal."""
+    """Return a progress display on standard error. It shows nothing if that is not a terminal."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)
 

@@ -1,12 +1,12 @@
 """
 Report the pages that `aragog run --refresh` found to be new, changed or gone.
 
-It first enqueues stored pages that no page links to any more, because only a fetch can show that
-they are gone. Then it reports all pages that changed since the last report, whose time is the
-crawl's `told_ms`.
+The run first enqueues stored pages that no page links to anymore, because only a fetch can show
+that they are gone. Then it reports all pages that changed since the last report. The time of the
+last report is the crawl's `told_ms`.
 
-A run updates that time after its report. If the run is killed before, the next run reports the
-changes of both runs.
+A run updates that time after its report. If it is killed earlier, the next run reports the changes
+of both runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RunChanges:
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0
-        # None if the crawl is new or an older version wrote it.
+        # `told_ms` is not set if the crawl is new or an older version stored it.
         self._record = record
         if not record.told_ms:
             self._record = self._registry.update_fields(record, told_ms=self._now_ms())

@@ -354,6 +354,6 @@ def _read_records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the requested main-text fields. `fields` may lack their prefix."""
+    """Return the requested main-text fields. The names in `fields` may lack their prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

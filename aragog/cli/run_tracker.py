@@ -43,7 +43,8 @@ Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_PASS 
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of a slice is done, `update` may stop, because later slices rarely have more.
+If a smaller fraction of the URLs in one read is done, `update` may stop, because later reads rarely
+find more.
 """
 MAX_PROBLEMS = 1000
 URLS_PER_CALL = 1000
@@ -164,7 +165,7 @@ class RunTracker:
 
     @property
     def not_stored_count(self) -> int:
-        """Number of URLs that were refused, or done but not stored."""
+        """Number of URLs that were not accepted, or are done but not stored."""
         return self.rejected + self.final_states.total() - self.stored_count
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:

@@ -159,7 +159,7 @@ def down() -> None:
 @contextmanager
 def with_demo_sites(settings: Settings, console: Console) -> Iterator[Settings]:
     """
-    Serve the demo sites if this data folder has URLs of them, and yield the settings.
+    Serve the demo sites if this data folder contains their URLs, and yield the settings.
 
     Child processes inherit the changed settings through the environment.
     """

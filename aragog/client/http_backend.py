@@ -303,7 +303,7 @@ def _read_body(response: requests.Response) -> bytes:
 
 
 def _problem_members(body: bytes) -> Mapping[str, Any]:
-    """Return a problem's members. A response from another server than aragog has none."""
+    """Return a problem's members. A response from a server other than aragog has none."""
     try:
         members = orjson.loads(body)
     except ValueError:

@@ -109,7 +109,7 @@ def raise_item_error(result: Any) -> None:
 
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
-    """Remove the fields if the caller requested none. In Thrift, an empty list means all fields."""
+    """Remove the fields. Used if none were requested: in Thrift, an empty list means all fields."""
     if isinstance(record, PageRecord):
         record.fields.clear()
     return record

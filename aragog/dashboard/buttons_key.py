@@ -2,9 +2,10 @@
 The key that enables Flower's buttons on one machine. `aragog up` prints a link with the key.
 
 Without a login, Flower allows changes only if `FLOWER_UNAUTHENTICATED_API` is set. That variable
-opens its API to every program on the machine and every web page in its browsers. Opening the link
-sets a cookie that scripts cannot read and other sites cannot send. Requests from pages of another
-site or port are also refused. No key is created if a login is configured or the variable is set.
+opens Flower's API to every program on the machine, and to every web page in the machine's browsers.
+Opening the link sets a cookie that scripts cannot read and other sites cannot send. Requests from
+pages of another site or port are also refused. No key is created if a login is configured or the
+variable is set.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def _explain_queue(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """Return what an in-flight URL is waiting for. The checks have the order of the pipeline."""
+    """Return what an in-flight URL is waiting for. The checks are in the pipeline's order."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))

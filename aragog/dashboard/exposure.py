@@ -1,7 +1,7 @@
 """
 Checks Host headers, and requires a login if other machines can connect to Flower.
 
-Flower itself checks neither. Through DNS rebinding, a web page could make its host name resolve to
+Flower itself does neither. Through DNS rebinding, a web page could make its host name resolve to
 Flower's loopback address. It could then read everything that Flower shows and, without a login,
 pause queues.
 """

@@ -66,7 +66,7 @@ def install(
 
 def no_crawls() -> CrawlControl:
     """
-    Replace the function that returns the crawl control, for systems without crawls.
+    Take the place of the function that returns the crawl control, on systems without crawls.
 
     Raises:
         BadInput: always.

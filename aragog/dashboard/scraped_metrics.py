@@ -4,8 +4,8 @@ Prometheus metrics that are collected when Prometheus requests (scrapes) them.
 All components are read in parallel. A scrape waits for at most `SCRAPE_TIMEOUT_S`, and slower reads
 continue in the background. A slow response usually means that the machine is busy, so the scrape
 shows the component's previous values if they are at most `MAX_AGE_S` old. `aragog_part_up` is 0 for
-a component that failed or has not responded for `MAX_AGE_S`. The metric is absent until the
-component has responded once.
+a component that failed or has not responded for `MAX_AGE_S`. Until one of these happens or the
+component responds, the metric is absent.
 """
 
 from __future__ import annotations

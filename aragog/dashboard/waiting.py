@@ -106,7 +106,10 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 
 def _with_robots_causes(urls: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
-    """Return the URLs. Retries wait for robots.txt if it is unreachable on their site."""
+    """
+    Return the URLs. If a site's robots.txt is unreachable, all of its URLs that do not wait for a
+    slot get the cause `ROBOTS`.
+    """
     sampled_urls = list(urls)
     origins = {origin(waiting.url) for waiting in sampled_urls if waiting.url}
     rules = components.robots.peek(list(origins))

@@ -90,7 +90,7 @@ Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
-    """Return the extractors with these names from the installed packages. See `load_from`."""
+    """Return these extractors, from installed packages and files. See `load_from`."""
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 

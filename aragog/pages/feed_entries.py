@@ -187,7 +187,8 @@ class _EntryReader:
             if self._is_stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
-            # The file is truncated: entries that are still open do not count.
+            # The file is truncated. An entry that is still open only counts if it has a complete
+            # URL.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
             self._finish_entry()
@@ -361,7 +362,7 @@ class _EntryReader:
     def _finish_entry(self) -> None:
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # Do not replace a link that is unusable or lost by another URL of the entry.
+            # Do not replace an unusable or lost link with another URL of the entry.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.to_listed_entry()):

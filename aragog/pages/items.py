@@ -42,8 +42,8 @@ from aragog.settings.extractor_names import ITEMS, is_file_name
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
-# Rules for kinds of items need the page parser, whose import takes 50 ms of CPU. Every reader of
-# the store imports this module, but needs the parser only if the settings have kinds.
+# Rules for kinds of items need the page parser, whose import takes 50 ms of CPU. Every program that
+# reads the store imports this module, but needs the parser only if the settings have kinds.
 if TYPE_CHECKING:
     from richpins.field_types import FieldType
     from richpins.items import FoundItems, Item, ItemKind
@@ -273,7 +273,10 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """Return the same names. After each field of a file, adds the column that describes it."""
+        """
+        Return the names that `columns` returns. After each field of a file, adds the column that
+        describes it.
+        """
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))

@@ -58,7 +58,7 @@ class SitemapUrl:
 
 
 class EntryCollector:
-    """Collects a file's entries, of which only the first for each URL is kept."""
+    """Collects a file's entries. Of several entries for one URL, only the first is kept."""
 
     def __init__(self) -> None:
         self.urls: dict[str, SitemapUrl] = {}

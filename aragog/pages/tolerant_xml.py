@@ -4,7 +4,7 @@ Splits XML that may not be well-formed into tags and text. No I/O.
 In recovery mode, libxml2 drops references after any error, so `?a=1&amp;b=2` becomes `?a=1b=2`.
 This reader has no state that an error could corrupt. It splits the bytes at tags; `decode_text`
 decodes only the texts that are needed. Comments, declarations and processing instructions are
-skipped. The only known entities are the five of XML and those of HTML for letters, so no entity can
+skipped. The only known entities are XML's five and HTML's entities for letters, so no entity can
 expand into a long text.
 
 It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
@@ -254,7 +254,7 @@ def _decode(raw: bytes, charset: str) -> str | None:
 
 
 def _expand_references(text: str) -> str | None:
-    """Replace references by their characters. Returns None if a reference is unknown."""
+    """Replace references with their characters. Returns None if a reference is unknown."""
     parts, position = [], 0
     for match in _REFERENCE.finditer(text):
         name, is_ambiguous = match.groups()

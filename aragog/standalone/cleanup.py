@@ -55,7 +55,7 @@ class Cleanup:
         return len(self._commands)
 
     def check(self) -> None:
-        """Start due commands and record finished ones, without waiting or OSError."""
+        """Start due commands and record finished ones. Never waits, and never raises OSError."""
         now_s = time.monotonic()
         for command in list(self._commands):
             if command.process is None:

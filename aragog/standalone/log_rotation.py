@@ -2,7 +2,8 @@
 Rotate the logs of a standalone aragog by size.
 
 The processes keep their logs open, so a log is copied and then truncated, like logrotate's
-`copytruncate`. Lines written in between are lost, at most a few for 50 MB.
+`copytruncate`. Lines written between the copy and the truncation are lost, at most a few for a log
+of 50 MB.
 """
 
 from __future__ import annotations

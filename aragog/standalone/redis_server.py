@@ -78,7 +78,7 @@ def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """Identify a program by its printed version. Returns None if it is no working server."""
+    """Identify a program by its printed version. Returns None if it is not a working server."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10

@@ -2,11 +2,11 @@
 Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRAM ARGUMENT …`.
 
 PostgreSQL is such a program. For an ordinary user, this process is simply replaced by the program.
-As root, it first enters a user namespace in which root has another id: the program runs without
+As root, it enters a user namespace in which root has another id: the program runs without
 privileges, but its files still belong to root. If the kernel refuses that (as in most containers),
-it switches to the owner of FOLDER, or to `nobody`. That user then owns the folder, and the user's
-group may pass through the parent folder. This module imports nothing from aragog, so it starts
-within 20 ms.
+or FOLDER belongs to another user, it switches to that user or, for root's folder, to `nobody`. The
+user then owns the folder, and the group of `nobody` may pass through the parent folder. This module
+imports nothing from aragog, so it starts within 20 ms.
 """
 
 from __future__ import annotations

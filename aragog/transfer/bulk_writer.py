@@ -143,8 +143,8 @@ class BulkWriter:
         self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
     ) -> set[int]:
         """
-        Write each record's mutations. Returns the records refused because another page has their
-        unique value.
+        Write each record's mutations. Returns the numbers of the records that were refused because
+        another page has their unique value.
         """
         refused_numbers: set[int] = set()
         try:

@@ -199,7 +199,7 @@ def export_urls(
     Write the selected URLs that have data, including aliases, to `sink`. `sink` stays open.
 
     This is not a snapshot: concurrent writes may or may not be included. A page taken down
-    meanwhile is skipped, unless its batch was written.
+    meanwhile is skipped, unless its batch has already been written.
 
     `fields` lists the fields to export; None exports all. Outlinks are read from `link_store`, at
     most 6,000 per page. `find_texts` adds the main text. Pages whose `unavailable_after` has passed
@@ -273,8 +273,8 @@ def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlReco
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
     """
-    Return the records whose nodes still have data. Reading a batch may take minutes, in which pages
-    may be taken down.
+    Return the records whose nodes still have data. Reading a batch may take minutes, during which
+    pages may be taken down.
     """
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {

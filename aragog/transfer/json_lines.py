@@ -49,7 +49,10 @@ _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 
 class BadRecord(ValueError):
-    """A line that cannot be imported, with the reason. It is yielded, never raised to callers."""
+    """
+    A line that cannot be imported, with the reason. `read_json_lines` yields it, and `from_json`
+    raises it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

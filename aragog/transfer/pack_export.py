@@ -1,14 +1,14 @@
 """
 Export a whole store's content as a copy of its packs, without pages that must not be shared.
 
-A pack is copied unchanged if all its records may be shared; otherwise only those records are
-copied, still compressed. Content is skipped if no page refers to it any more (replaced, removed,
-taken down), if it has expired, or if its site refuses the given purpose. Pages stored as objects
-are written as in `warc_export`.
+A pack is copied unchanged if all its records may be shared; otherwise only the records that may be
+shared are copied, still compressed. Content is skipped if no page refers to it anymore (replaced,
+removed, taken down), if it has expired, or if its site refuses the given purpose. Pages stored as
+objects are written as in `warc_export`.
 
 Only complete packs appear in the folder, after their index. To resume an interrupted export, repeat
-it; only missing packs are read. A pack that is rewritten meanwhile moves its records to a later
-pack, which is read as well. Memory is bounded by one pack.
+it; only missing packs are read. If a pack is rewritten meanwhile, its records are in a later pack,
+which is read as well. Memory is bounded by one pack.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class PartOptions:
 
 PURPOSE_FILE = "_for"
 """
-The file that records the parts' purpose. Readers such as Spark skip names that begin with `_`.
+The file that records the parts' purpose. Programs such as Spark skip names that begin with `_`.
 """
 
 
@@ -142,8 +142,8 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
     It removes unfinished parts of killed processes on this machine.
 
     Raises:
-        BadInput: the folder has parts with another count or format (readers would get URLs twice),
-            or another purpose.
+        BadInput: the folder has parts with another count or format (programs would read URLs
+            twice), or another purpose.
         ConfigError: the folder cannot be written.
     """
     try:

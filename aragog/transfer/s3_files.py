@@ -70,7 +70,7 @@ class S3File:
         return True
 
     def download(self, file: Path) -> None:
-        """Download the object to a file; creates no file without an object."""
+        """Download the object to a file. Creates no file if there is no object."""
         with s3_errors(self.neighbor(self._key.name)):
             try:
                 self._client.download_file(self._bucket, str(self._key), str(file))

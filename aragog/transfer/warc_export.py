@@ -161,8 +161,8 @@ def _read_content(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
     """
-    Return the node, the body and its metadata. If the two do not match, the node is read
-    again.
+    Return the node, the body and its metadata. If the node and the body do not match, the node is
+    read again.
     """
     first = iter([row])
 
@@ -274,7 +274,7 @@ class _Files:
 
 def _to_page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _to_int(meta.get("fetched_at_ms")) or 0
-    # Use the URL that returned the page. The last fetch's facts only apply if it had the same URL.
+    # Use the URL that returned the page. The facts only apply if they come from the same fetch.
     is_same_fetch = _to_int(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if is_same_fetch else url
     digester = Digester("sha1")

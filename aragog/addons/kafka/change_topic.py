@@ -142,8 +142,8 @@ class ChangeTopic:
         """
         Send changes, and store the cursor once all of them are acknowledged.
 
-        If brokers are unreachable, this waits and reports the reason once. Without changes, the
-        cursor is only written if it is new or was stored more than an hour ago.
+        If brokers are unreachable, this waits and reports the reason once. The cursor is only
+        written if it is new or was stored more than an hour ago.
 
         Raises:
             ServiceUnavailable: Kafka refused a record, or the cursor cannot be stored; call again

@@ -59,7 +59,7 @@ class UrlTopic:
         address: the topic. Its `name` is the consumer group (default: `aragog`).
         client: enqueues the URLs.
         defaults: used for options that a record does not set.
-        report: called with a line of text for each record without a URL, and for each new problem.
+        report: called with a line of text for each refused record, and for each new problem.
         max_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
 

@@ -170,9 +170,6 @@ class CrawlLoad:
         )
 
     def _first_visit_share(self, seconds: float, processes: int) -> float:
-        """
-        Fraction of a process's visits to a host that had no earlier visit within the last
-        `seconds`.
-        """
+        """Fraction of a process's visits to a host without another visit in the last `seconds`."""
         visits_s = self.fetches_s / self.demand.all_hosts / processes
         return math.exp(-visits_s * seconds)

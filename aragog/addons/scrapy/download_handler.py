@@ -188,7 +188,7 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """Return the network setting that would help; other messages name theirs."""
+    """Return the network setting that would help. For other causes, the reason names a setting."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

@@ -33,15 +33,15 @@ MAX_WAIT_S = 10.0
 one)."""
 MAX_DELAY_S = 300.0
 """
-A request returns from the queue after at most this time, because the domain's rate may have
-changed.
+A request returns from the queue after at most this time, or after its domain's wait if that is
+longer, because the domain's rate may have changed.
 """
 LOG_WAIT_S = 5.0
 """
 A wait that exceeds the domain's interval by this much is logged: the domain is paused or stopped.
 """
 RULES_WAIT_S = 0.5
-"""How long a domain's other requests wait while one of them fetches its robots.txt."""
+"""How long a domain's other requests wait while one of them fetches robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
 _MAX_EMPTY_LINES = 1_000
 

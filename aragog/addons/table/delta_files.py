@@ -2,9 +2,9 @@
 A Delta Lake table in a folder or in S3, with delta-rs. Each commit includes aragog's state.
 
 A commit lists the files that make up the table. It is written atomically and never replaced, so
-readers see the table either before or after it. A killed writer leaves unlisted files behind;
-`clean` deletes them. The cursor of the change feed is part of the commit, so each merge happens
-exactly once.
+a program reads the table either before or after the commit. A killed writer leaves unlisted files
+behind; `clean` deletes them. The cursor of the change feed is part of the commit, so each merge
+happens exactly once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aragog.settings import ContentSettings
 
 _STATE = "aragog"
-"""The state's key in a commit, and its transactions' application id."""
+"""The state's key in a commit, and the application id of the commit's transaction."""
 _MAX_COMMITS = 100
 _FORMAT = 1
 TARGET_BYTES = 128 << 20
@@ -51,7 +51,7 @@ class TableState:
     host: str | None = None
     """Only items on pages of this host and its subdomains; None for all."""
     types: str = ""
-    """Identifies the columns' types; empty if an earlier version wrote it."""
+    """Identifies the columns' types; empty if an earlier version wrote the commit."""
     number: int = 0
     """Number of aragog's commits so far. It prevents two writers from making the same commit."""
 
@@ -290,8 +290,8 @@ def _file_properties() -> WriterProperties:
     """
     Return settings that write Parquet files without statistics.
 
-    Merges write strings as "string views", whose minimum and maximum pyarrow (26), pandas and
-    DuckDB cannot compare with a filter, so reads would fail.
+    Merges write strings as "string views". pyarrow (26), pandas and DuckDB cannot compare the
+    minimum and maximum of these with a filter, so reads would fail.
     """
     from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
 

@@ -3,8 +3,8 @@ Keep a table in sync with the store by reading the change feed and merging the c
 
 A merge writes the current state of changed URLs, so reading a change twice has no effect, and a
 killed merge is repeated. Pages that an export would omit are deleted from the table. Takedowns are
-not in the feed: if their counter differs from the table's, all its URLs are checked. A row is a
-page (`page_rows`) or an item (`item_rows`).
+not in the feed. If their counter differs from the table's, all URLs in the table are checked. A row
+is a page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _ADVANCE_INTERVAL_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """The requested state of a table. An option that is None keeps its current value."""
+    """
+    The requested state of a table. An option that is None keeps its current value, except
+    `purpose`.
+    """
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None

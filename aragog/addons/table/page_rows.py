@@ -22,7 +22,7 @@ _BATCH_SIZE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
-    """True unless the page's site withholds it (401, 402, 403, 451)."""
+    """True for a page that its site does not withhold (401, 402, 403, 451). False for an alias."""
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
 
@@ -103,8 +103,8 @@ class PageTableRows:
 
     def _taken_down_urls(self) -> set[str]:
         """
-        Return the table's URLs that were taken down, or whose page was fetched from such a
-        URL.
+        Return the table's URLs that were taken down, and the URLs of pages fetched from a
+        taken-down URL.
         """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])

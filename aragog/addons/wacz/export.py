@@ -2,8 +2,8 @@
 Export pages as one WACZ file (Web Archive Collection Zipped, version 1.1.1).
 
 A WACZ is a ZIP with WARC files, their index, the list of pages, and hashes. ReplayWeb.page shows
-its pages in a browser, and pywb serves it. Its files are not compressed again, so a reader can get
-one page with a few range requests.
+its pages in a browser, and pywb serves it. Its WARC files are not compressed again, so a program
+can get one page with a few range requests.
 """
 
 from __future__ import annotations

@@ -35,6 +35,6 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """Return a function by which other threads check if this thread's call is abandoned."""
+    """Return a function that tells other threads whether this thread's call is abandoned."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

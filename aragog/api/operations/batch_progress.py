@@ -122,8 +122,8 @@ class BatchTracker:
 
 def _estimate_domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress. Its URLs are done once its planned requests are, or after the
-    time that `count` URLs take at its rate, whichever is later.
+    Estimate a domain's progress. Its URLs take as long as the requests that are already planned, or
+    as long as `count` requests at the domain's rate, whichever is longer.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def normalize_urls(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
-    """Return the valid URLs, normalized, and the others' errors by ascending position."""
+    """Return the valid URLs, normalized, and the error of each invalid URL by its position."""
     try:
         return [normalize(url) for url in urls], {}
     except InvalidUrl:
@@ -32,8 +32,8 @@ def replace_taken_down(
     store: UrlStore, urls: Sequence[str], results: Sequence[Any]
 ) -> Sequence[Any]:
     """
-    Replace None by `TakenDown` for URLs that were taken down. If any result is None, this costs one
-    small read and one multi-get.
+    Replace None with `TakenDown` for URLs that were taken down. If any result is None, this costs
+    one small read and one multi-get.
 
     Args:
         store: the store that returned the results.

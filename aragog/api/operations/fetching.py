@@ -293,8 +293,8 @@ class Fetching:
         """
         Return True if a fetch may return something that the caller accepts.
 
-        A URL that was tried within the accepted age is not tried again, or each reader of a dead
-        page would cause a request.
+        A URL that was tried within the accepted age is not tried again. Otherwise, each caller that
+        wants a dead page would cause a request.
         """
         if not response.tried_at_ms:
             return True

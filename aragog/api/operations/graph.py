@@ -2,8 +2,8 @@
 Code that the graph operations share.
 
 Without a graph name, operations use the store's graph, where a URL identifies a page's node. Page
-nodes can have application edges. Their properties are fields, which only `put` writes, because
-fields have owners, limits and takedowns.
+nodes can have application edges. The properties of a page node are the page's fields. Only `put`
+writes them, because fields have owners, limits and takedowns.
 """
 
 from __future__ import annotations

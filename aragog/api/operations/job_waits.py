@@ -167,8 +167,8 @@ class JobWaits:
 
     def _wake_due(self) -> tuple[frozenset[str], float]:
         """
-        Wake a caller of each queue whose check is due. Returns the queues with waiting callers, and
-        the time of the next check.
+        Wake one caller for each queue whose check is due. Returns the queues with waiting callers,
+        and the time of the next check.
         """
         now_s = time.monotonic()
         with self._lock:

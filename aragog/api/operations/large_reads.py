@@ -5,7 +5,7 @@ Reading a record takes several times its stored size in memory, for the row, its
 and the response. Responses are counted (`memory.py`) only once they exist. Until then, sixteen
 threads that each build a 30 MB response would use gigabytes. A read above 1 MiB therefore waits for
 one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`. Both rows and results
-count, because readers of one record share its row, but not the result.
+count, because two reads of the same record share its row, but not the result.
 """
 
 from __future__ import annotations

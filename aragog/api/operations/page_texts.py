@@ -1,8 +1,7 @@
 """
-Provide the main text of stored pages. It is either stored, too, or extracted when it is read.
-
-`text_processes` extracts it in other processes, so that it does not delay the threads that read and
-write the store.
+Provide the main text of stored pages. If the text is not stored with the page, it is extracted when
+a caller wants it. `text_processes` does this in other processes, so that it does not delay the
+threads that read and write the store.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class PageTexts:
         return _to_content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Return those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
+        """Return `page.text` and `page.markdown`, as stored fields, if they are in `names`."""
         values = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None

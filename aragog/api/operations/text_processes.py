@@ -2,8 +2,8 @@
 Extract pages' main text in a limited number of separate processes, with a deadline per page.
 
 Pages may be hostile. If a page exceeds its limits (`pipeline.page_max_cpu_s`,
-`pipeline.page_max_memory_bytes`), only the extracting process ends. The work on a page also stops
-at its deadline, or when the last caller stops waiting.
+`pipeline.page_max_memory_bytes`), at most the extracting process ends. The work on a page also
+stops at its deadline, or when the last caller stops waiting.
 
 Callers that want the text of the same bytes share one extraction, and a page that exceeded its
 limits is refused for a while. So a hostile page costs the same, no matter how often it is
@@ -135,7 +135,7 @@ class TextProcesses:
 
 
 class _SharedState:
-    """State shared by callers and by the threads that run processes. It refers to neither."""
+    """State shared by `TextProcesses` and its threads, which do not keep `TextProcesses` alive."""
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
         self._settings = settings

@@ -2,9 +2,9 @@
 A server's connected clients. Their number is limited, in total and per address, and so is the time
 for which a client may be slow.
 
-An attacker can easily open many idle connections. A full server therefore takes the address with
-the most connections, and closes the one that has been idle the longest. It refuses a new client
-only if all connections are busy.
+An attacker can easily open many idle connections. A full server therefore closes one of them: of
+the connections from the address with the most, the one that has been idle the longest. It refuses a
+new client only if all connections, or all from the client's address, are busy.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ than one read in a thousand stalls, that percentile is the latency of a stalled 
 then four times the median, or longer if more reads than `MAX_STANDBY_SHARE` would be hedged.
 
 Each store has its own permits for large reads (`large_reads.py`), so the standby can respond even
-if reads that hang on the primary hold all of its permits. A read stops before its next row once its
-caller has disconnected or has a result from the other store.
+if hanging reads hold all of the primary's permits. A read stops before its next row once its caller
+has disconnected or has a result from the other store.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class HedgedReads:
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True if the store failed temporarily. The limits of this process are no outage."""
+    """Return True if the store failed temporarily. This process's own limits do not count."""
     limit_errors = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, limit_errors)
 

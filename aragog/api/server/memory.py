@@ -19,10 +19,10 @@ UNCOUNTED_BYTES = 16_384
 """
 How many uncounted bytes a connection's buffer may hold, in total 16 MiB for 1,024 connections.
 
-The event loop reports that a client has stopped reading when the buffer exceeds this limit (by
-default, 64 KiB). This buffer and the kernel's buffer of a new connection (46 KB) together hold a
-response of `SMALL_BYTES`. A client that keeps reading is therefore never disconnected because of
-such a response, even if the memory is full.
+The event loop reports that a client has stopped reading when the buffer exceeds this limit
+(asyncio's default is 64 KiB). This buffer and the kernel's buffer of a new connection (46 KB)
+together hold a response of `SMALL_BYTES`. A client that keeps reading is therefore never
+disconnected because of such a response, even if the memory is full.
 """
 
 

@@ -88,7 +88,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
-    """Yield the host of every server that workers share. A socket's host is this machine."""
+    """Yield the host of every server that workers share. A Unix socket counts as this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
@@ -126,7 +126,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    If Redis and the broker are external, these servers may run on another machine, so it is no
+    If Redis and the broker are external, these servers may run on another machine, so it is not an
     error if nothing listens here. If a standalone aragog is down, a listener is another program.
     """
     listening = system.wait_for(
@@ -229,7 +229,7 @@ def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_http2(system: CheckedSystem) -> Iterator[Finding]:
-    """Check the HTTP/2 library and its host names."""
+    """Check the HTTP/2 library and the names in `fetch.http2_hosts`."""
     if names := system.settings.fetch.http2_hosts:
         Http2Hosts(names, SystemClock())
         text = f"nghttp2 is installed, for {', '.join(names)}"

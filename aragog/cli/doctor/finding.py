@@ -41,7 +41,7 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """If False, aragog was not started, and missing servers are no error."""
+    """If False, aragog was not started, and missing servers are not errors."""
 
     @property
     def settings(self) -> Settings:

@@ -65,10 +65,7 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _check_files(files: AppendOnlyFiles) -> Iterator[Finding]:
-    """
-    Yield problems with the files of a stopped private Redis that would lose data or keep it from
-    starting.
-    """
+    """Check a stopped private Redis's files for problems that lose data or prevent a start."""
     problems = files.problems()
     total_bytes = files.total_bytes()
     if total_bytes <= MAX_CHECKED_BYTES and (damage := files.damage()):

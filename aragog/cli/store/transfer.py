@@ -371,7 +371,7 @@ def _export_chosen(
 
 
 def _day_span(day: datetime, kind: str) -> SpanMs:
-    """Return the day's start and end, in ms. Raises UsageError if the day is not over."""
+    """Return the day's start and end in ms. Raises UsageError for WARC or an unfinished day."""
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)

@@ -2,8 +2,8 @@
 Compress responses with zstd or gzip for clients that accept it (RFC 9110, 8.4; RFC 8878).
 
 Only text and JSON above 1 KB is compressed, except streams and ranges. Bodies above 64 KB are
-compressed in a thread, because they would block the event loop for more than a millisecond. A
-response has `Vary` (RFC 9110, 12.5.5) if it would be compressed for another Accept-Encoding.
+compressed in a thread, because they would block the event loop for more than a millisecond.
+Successful text and JSON responses, and every 304, have `Vary` (RFC 9110, 12.5.5).
 """
 
 from __future__ import annotations

@@ -127,7 +127,8 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     Return the JSON object in a request's body.
 
     Pages from other origins cannot write, because browsers send `application/json` to another
-    origin only after a preflight request, and this server refuses such requests.
+    origin only after a preflight request. This server refuses preflight requests, except from
+    `serving.cors_origins`.
 
     Args:
         request: the request, whose body the middleware limits.

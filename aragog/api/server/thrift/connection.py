@@ -63,7 +63,7 @@ class ConnectionOwner(Protocol):
         """Return True if the connection's call is waiting for a condition."""
 
     def refuse_frame(self, connection: Connection, frame_start: bytes) -> bytes:
-        """Return the reply to a call for which there is no memory, or b"" if it is no call."""
+        """Return the reply to a call for which there is no memory, or b"" if this is not a call."""
 
 
 _BUFFERING_STATES = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
@@ -108,7 +108,10 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         """True while reading is paused."""
         self._last_active_s = time.monotonic()
-        """When the client last sent data, or began to send its incomplete frame."""
+        """
+        When the connection began to wait for a frame, for the rest of one, or for the client to
+        read.
+        """
 
     @property
     def is_closed(self) -> bool:
@@ -182,7 +185,7 @@ class Connection(asyncio.Protocol):
 
         Args:
             data: the framed reply.
-            counted_bytes: number of its bytes in `replies`.
+            counted_bytes: how many of these bytes are counted in `replies`.
         """
         if self._state is ThriftState.CLOSED:
             self._server.replies.release(counted_bytes)

@@ -47,7 +47,10 @@ class Method:
     run: Callable[[Any], Any]
     """The handler. It takes an argument struct, and returns a value, `EncodedValue` or `Steps`."""
     run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
-    """Handles several calls together and returns a value or an exception for each, or None."""
+    """
+    Handles several calls together and returns a value or an exception for each. None if calls are
+    only handled one at a time.
+    """
     can_batch: Callable[[Mapping[str, Any]], bool] | None = None
     """
     Takes the arguments after the URL. Returns True if calls with equal arguments can share a read.
@@ -97,7 +100,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 
 def session_method(name: bytes) -> bytes | None:
-    """Return `ping` or `authenticate` if this is its name on any service, or else None."""
+    """Return `ping` or `authenticate` if the name means that call on any service, else None."""
     service, colon, call = name.rpartition(b":")
     is_known_service = not colon or service in _SERVICES
     return call if is_known_service and call.decode("latin-1") in _SESSION_METHODS else None

@@ -248,7 +248,7 @@ class EncodedReads:
     def _mark_takedowns(
         self, urls: Sequence[str], results: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
-        """Replace missing results by TAKEN_DOWN if the URL was taken down."""
+        """Replace missing results with TAKEN_DOWN if the URL was taken down."""
         return [
             record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)

@@ -105,8 +105,8 @@ class ThriftServer:
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
         Accept no new connections, reply to running calls, reject new calls as Unavailable, and
-        close idle connections. A connection stays open for a moment, because the client could not
-        know whether a call in transit was executed.
+        close idle connections. A connection stays open for a moment, because otherwise a client
+        with a call in transit could not know whether the call was executed.
         """
         self._is_draining = True
         listener, self._listener = self._listener, None

@@ -59,7 +59,7 @@ _READ_SECURITY: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE_WRITES = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 _CRAWL_OPERATIONS = ("delete_crawl",)
-"""Operations that return 501 on a server without crawls, in addition to those in its pools."""
+"""Operations in other pools than BROKER, FETCH and EXPLAIN that need a server with crawls."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",

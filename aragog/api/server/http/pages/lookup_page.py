@@ -1,7 +1,7 @@
 """
 The page at `/`, which shows everything that is known about a URL.
 
-All text is untrusted. So every value is escaped, and links only lead to this page again.
+All text is untrusted. So every value is escaped, and links only lead back to this page.
 """
 
 from __future__ import annotations

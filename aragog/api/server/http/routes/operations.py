@@ -216,8 +216,8 @@ def _fresh_response(parse_request: Request, page: FetchedPage, formats: FieldFor
 
 def _choose_operation(choices: Sequence[Choice], parameters: dict[str, str]) -> Choice:
     """
-    Return the operation that the query selects. Removes the parameters that only select it from
-    `parameters`.
+    Return the operation that the query selects. If a parameter only selects the operation, removes
+    it from `parameters`.
     """
     for name, default in choices[0][1].selects.items():
         value = parameters.pop(name, "") or default
