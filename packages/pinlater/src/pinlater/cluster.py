@@ -85,7 +85,7 @@ class Cluster:
 
     def _make_breaker(self) -> Breaker:
         if self.first_shard is None and len(self.shards) == 1:
-            # No shard can replace the first one, so it stays in rotation.
+            # No other shard can replace it, so slow answers do not take it out of rotation.
             return Breaker(slow_s=math.inf, first_wait_s=PROBE_CHECK_EVERY_S)
         return Breaker()
 
@@ -164,7 +164,7 @@ class Cluster:
         Record that a channel opens, and whether the first shard has answered.
 
         Raises:
-            BrokerUnavailable: the first shard is optional, and no shard is in rotation. This error
+            BrokerUnavailable: `first_shard` is None, and no shard is in rotation. This error
                 makes kombu pause, because it pauses between attempts to connect, but not to
                 publish.
         """
@@ -283,7 +283,7 @@ class Cluster:
             remaining = failed
 
     def _record_refusal(self, shard: Shard, error: BrokerUnavailable) -> None:
-        """Record an error. A full shard only gets no new jobs for a while."""
+        """Record an error. A full shard stays in rotation, but gets no new jobs for a while."""
         if not isinstance(error, BrokerFull):
             self.record_failure(shard, error)
             return
