@@ -211,7 +211,7 @@ def find_other_subject(sources: Sources) -> list[Node]:
 
 
 def _find_uncommon_items(sources: Sources) -> Iterator[Node]:
-    """Yield one item of each uncommon type that is not a list entry."""
+    """Yield one item of each uncommon type, unless the item is a list entry."""
     nodes_by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
     for node in [node for node in top_items if _is_top_level_item(node)] or top_items:

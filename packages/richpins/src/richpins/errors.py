@@ -1,5 +1,5 @@
 """
-Exceptions of this package. Bad pages never raise one; they list `problems`.
+Exceptions of this package. A bad page raises none; its `problems` are listed instead.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command
