@@ -3,7 +3,7 @@ Choose a page's title, without the name of its site (`site_names`).
 
 Any source of the title can be wrong: markup may describe a related page, an h1 may be the site's
 name, and a `headline` may be a short description. The best candidate is the one that others
-confirm. A name in the markup counts only if the page repeats it elsewhere.
+confirm. A name in the markup that the page contradicts comes last.
 """
 
 from __future__ import annotations
