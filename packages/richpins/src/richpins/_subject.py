@@ -34,7 +34,7 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _SEPARATE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Items in these roles are never the subject."""
+"""Items in these roles are rarely the subject."""
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
 # Weights for choosing among several items of a type. Each multiplies a score from 0 to 1. An item's
