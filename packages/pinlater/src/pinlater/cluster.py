@@ -328,7 +328,10 @@ class Cluster:
         return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
-        """Return a queue's settings, at most two seconds old; empty if no shard answers."""
+        """
+        Return a queue's settings, at most two seconds old. If no shard answers, return the last
+        known settings; empty if there are none.
+        """
         now_s = self._clock.monotonic_s()
         cached = self._settings.get(queue)
         if cached and now_s - cached[0] < SETTINGS_TTL_S:

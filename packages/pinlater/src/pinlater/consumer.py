@@ -3,8 +3,8 @@
 
 It claims as many jobs as the worker has room for, several per round trip. It does so when a shard's
 poller is woken (by a wake token on Redis or a notification on PostgreSQL), when the next job
-becomes due, and at least once a second. The caller sets a timer for due times (`next_check_s`), because Redis's own
-timeouts have a resolution of 100 ms.
+becomes due, and at least once a second. The caller sets a timer for due times (`next_check_s`),
+because Redis's own timeouts have a resolution of 100 ms.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ reopens formatting elements that were not closed. Measured with lexbor: 100,000 
 Most pages pass unchanged, because counting their tags (in C) shows that they are harmless: up to
 30,000 tags are parsed within 1.5 s, however they nest. Each tag may reopen all formatting
 elements that are still open, but at most three equal ones. On other pages, the tags of unclosed
-formatting elements are removed, then elements that nest too deep. Browsers limit the depth as well (Chrome at 512).
+formatting elements are removed, then elements that nest too deep. Browsers limit the depth as well
+(Chrome at 512).
 
 `_OpenElements` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It closes an element
 only if the standard certainly does. The parser's tree is therefore never deeper than
@@ -320,7 +321,7 @@ _BYTES_AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _TAG_STARTS = [b"<" + name + end for end in _BYTES_AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags; those without attributes come first."""
 _FIRST_UPPERCASE = len(_TAG_STARTS)
-"""Index of the first string that ends with a capital letter. The rest of the tag does not matter."""
+"""Index of the first string that ends with a capital letter. The text after it does not matter."""
 _TAG_STARTS += sorted(
     {
         b"<" + name[:index] + name[index : index + 1].upper()

@@ -183,7 +183,7 @@ class _Composer:
             self._add(child, etree.SubElement(element, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Return True for a table that only lays out the page, or that Markdown cannot represent."""
+        """Return True for a table that lays out the page, or that Markdown cannot represent."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):

@@ -2,8 +2,8 @@
 Find the element around an article's paragraphs by counting the letters in long paragraphs.
 
 As in Arc90's Readability, the element around a long paragraph scores the paragraph's number of
-letters, the next outer element half as many, and so on. The element with the highest score is the container.
-Comments, teasers, lists and captions do not count.
+letters, the next outer element half as many, and so on. The element with the highest score is the
+container. Comments, teasers, lists and captions do not count.
 """
 
 from __future__ import annotations

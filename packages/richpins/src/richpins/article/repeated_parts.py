@@ -21,7 +21,7 @@ from richpins.article.text_blocks import TextBlock
 
 _MIN_PARTS, _MIN_MISSED, _MIN_GROWTH = 3, 0.35, 1.3
 _MIN_WHOLE_LETTERS, _MIN_WHOLE_SHARE = 2_000, 0.9
-"""A text with this many letters and this fraction of the paragraphs around it is a whole article."""
+"""A text of this many letters, with this fraction of the paragraphs around it, is whole."""
 _LEVELS = 3
 """Two parts have the same structure if this many elements around their paragraphs look alike."""
 _HOLDERS = frozenset({"div", "td", "section", "article"})

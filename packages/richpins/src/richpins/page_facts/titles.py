@@ -217,7 +217,7 @@ def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) 
 
 
 def _find_heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats. The site's name counts only if there is no title."""
+    """Return the h1 most similar to the title; the site's name only if there is no title."""
     title = sources.document.title
     headings = sources.document.headings
     if title and len(headings) > 1:

@@ -1,7 +1,7 @@
 """
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
-Classes name the items and properties. Values are read as in microformats2
+Classes name the items and properties. Values are read as microformats2 defines
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
 duration, `e-` the lines of an element's text. The value of a nested item is its name.
 """
