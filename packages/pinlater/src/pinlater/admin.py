@@ -194,7 +194,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state by priority and time, but ended jobs latest first."""
+        """Return up to `limit` jobs in a state by priority and time; ended jobs, latest first."""
         pages, _ = self._call_shards(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -242,7 +242,7 @@ class Admin:
         progress: Progress = _ignore_progress,
     ) -> int:
         """
-        Delete the jobs in a state that have these ids, or all jobs in it; return how many.
+        Delete jobs in a state, all of them or only those with these ids; return how many.
 
         Raises:
             InvalidArgument: the state is RUNNING.

@@ -72,8 +72,9 @@ class Cluster:
             (s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None
         )
         """
-        The shard whose server also carries messages that are not jobs. If it is lost, so is the
-        channel. None if another server carries them; then any shard may be out of rotation.
+        The shard whose server also carries messages that are not jobs. If this shard is lost, the
+        channel is lost, too. None if another server carries such messages; then any shard may be
+        out of rotation.
         """
         self.breakers = {shard.name: self._make_breaker() for shard in self.shards}
         self._clock = clock or SystemClock()

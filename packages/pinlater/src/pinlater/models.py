@@ -16,8 +16,8 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-For each bound, a queue counts the jobs that were claimed later than this after their due time, in
-counters such as `later_than_1000_ms`. The counter `late_ms` is the sum of all jobs' lateness.
+For each bound, a queue counts the jobs that were claimed more than this long after they were due,
+in counters such as `later_than_1000_ms`. The counter `late_ms` is the sum of all jobs' lateness.
 """
 
 Step = Literal["again", "release", "fail"]

@@ -1,5 +1,5 @@
 """
-Exceptions of this package. A bad page raises none; its `problems` are listed instead.
+Exceptions of this package. A bad page never raises one; its `problems` say what is wrong.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command

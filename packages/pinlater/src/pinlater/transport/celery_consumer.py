@@ -98,7 +98,7 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
             dead_letters.store(self.app, message, problem)
 
     def _settle(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """Set how the next ack or reject ends a message's job; False if it is no pinlater job."""
+        """Set how the next ack or reject ends a message's job; False if it is not pinlater's."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

@@ -116,7 +116,7 @@ class _Composer:
                 _add_text(block, f"{descendant.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Fill a block. A link around it moves inside, into each inner block if it has any."""
+        """Fill a block. A link around the block moves into it, or into the blocks inside it."""
         if link is not None and not self._has_block(source):
             self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
         else:

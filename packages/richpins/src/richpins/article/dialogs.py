@@ -48,8 +48,8 @@ def remove_dialogs(tree: Any) -> None:
     """
     Remove dialogs from a page, if enough other text is left.
 
-    Modals that have most of the text are kept. Windows that ask for consent are not: with their
-    descriptions of each kind of cookie, they may be longer than the page.
+    Modals that have most of the text are kept. Windows that ask for consent are removed even then:
+    with their descriptions of each kind of cookie, they may be longer than the page.
     """
     consent: list[Any] = []
     modals: list[Any] = []

@@ -21,7 +21,10 @@ from richpins.article.text_blocks import TextBlock
 
 _MIN_PARTS, _MIN_MISSED, _MIN_GROWTH = 3, 0.35, 1.3
 _MIN_WHOLE_LETTERS, _MIN_WHOLE_SHARE = 2_000, 0.9
-"""A text of this many letters, with this fraction of the paragraphs around it, is whole."""
+"""
+A text is a whole article if it has at least this many letters, and this fraction of the paragraphs
+around it.
+"""
 _LEVELS = 3
 """Two parts have the same structure if this many elements around their paragraphs look alike."""
 _HOLDERS = frozenset({"div", "td", "section", "article"})
@@ -77,7 +80,11 @@ def _is_whole(texts: PageTexts, blocks: list[TextBlock]) -> bool:
 
 
 def _largest_parts(texts: PageTexts, blocks: list[TextBlock]) -> dict[Any, list[TextBlock]]:
-    """Return the elements of one signature, with paragraphs: those with the most letters."""
+    """
+    Return the elements of one signature, and the paragraphs in each.
+
+    It is the signature whose paragraphs have the most letters.
+    """
     groups: dict[Signature, dict[Any, list[TextBlock]]] = defaultdict(dict)
     texts_only = (block for block in blocks if texts.kinds[block.number] != "heading")
     for block in long_paragraphs(texts_only, {texts.root: False}, _NOT_IN_PARTS):

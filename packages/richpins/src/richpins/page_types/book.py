@@ -21,7 +21,7 @@ class Book:
     """A book. Its authors are an attribute of the pin."""
 
     isbn: str | None = None
-    """The first valid ISBN-13 or ISBN-10 found: digits, or a final X in an ISBN-10."""
+    """The first valid ISBN-13 or ISBN-10 on the page, without hyphens."""
     publisher: str | None = None
     published_at: AnyDate | None = None
     pages: int | None = None

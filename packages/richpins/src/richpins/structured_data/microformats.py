@@ -170,7 +170,7 @@ def _read_text(element: LexborNode) -> str:
 
 
 def _read_value_class(element: LexborNode) -> str:
-    """Return the value in a property's value classes (value-class pattern); empty without them."""
+    """Return a property's value according to the value-class pattern; empty if there is none."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""

@@ -185,7 +185,7 @@ def _ancestors(offer: Node) -> Iterator[Node]:
 def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount of the first of `names` whose values agree on one; None without one."""
+    """Return the amount of the first of `names` whose values agree; None if there is none."""
     for name in names:
         amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
         amount = _common_amount([candidate for candidate in amounts if candidate is not None])
