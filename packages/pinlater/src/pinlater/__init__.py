@@ -35,7 +35,7 @@ The parts:
     job_codec.py         the stored format of a job
     shard.py             the interface to one server's queues
     redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
-    redis_poller.py      wakes a worker when it has new jobs
+    redis_poller.py      wakes a worker when Redis has new jobs
     postgres/            a shard on PostgreSQL; functions.sql applies a queue's rate there
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one

@@ -94,7 +94,7 @@ class AckBuffer:
         self._lock = threading.Lock()
         self._retry_at_s = 0.0
         self._unavailable_shards: set[str] = set()
-        """Names of shards with pending acks."""
+        """Names of shards that refused acks and have accepted none since."""
 
     def __len__(self) -> int:
         return len(self._pending)

@@ -1,8 +1,8 @@
 """
 Queue administration without a restart.
 
-Operations run on all shards that answer; the result names the others. Long operations run in steps
-of 200 jobs per shard and report progress after each step.
+Operations run on all shards that answer; `status` names the others. Long operations run in steps of
+200 jobs per shard and report progress after each step.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state, soonest first, but ended jobs latest first."""
+        """Return up to `limit` jobs in a state by priority and time; ended jobs, latest first."""
         pages, _ = self._call_shards(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -209,8 +209,7 @@ class Admin:
         """
         Return the job with this id or key (the id of a Celery task), or None.
 
-        Searching for a key reads up to `scan_limit` jobs in each state; it is meant for people, not
-        programs.
+        Reads up to `scan_limit` jobs in each state, so it is meant for people, not programs.
         """
         for state in JobState:
             for job in self.jobs(queue, state, limit=scan_limit):
@@ -225,7 +224,7 @@ class Admin:
     def retry(
         self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
     ) -> int:
-        """Run these FAILED jobs again, or all of them; return how many."""
+        """Run the FAILED jobs with these ids again, or all FAILED jobs; return how many."""
         if ids:
             return self._sum_over_shards(
                 ids, lambda shard, shard_ids: shard.retry(queue, ids=shard_ids)
@@ -243,7 +242,7 @@ class Admin:
         progress: Progress = _ignore_progress,
     ) -> int:
         """
-        Delete these jobs in a state, or all of them; return how many.
+        Delete jobs in a state, all of them or only those with these ids; return how many.
 
         Raises:
             InvalidArgument: the state is RUNNING.

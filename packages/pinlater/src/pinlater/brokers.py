@@ -13,8 +13,7 @@ Broker URLs, and Celery's settings for each kind of broker.
 Messages that are not jobs (broadcasts, events, replies) go through the first Redis server. With
 PostgreSQL, they go through the Redis server in the transport option `control`.
 
-Task settings are the same on every broker: late acks, rejection when a worker is lost, and
-prefetching only tasks that start soon.
+Task settings are the same on every broker: late acks, and rejection when a worker is lost.
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ def shard_urls(broker_url: str) -> tuple[str, ...]:
     Return the URLs of the servers with a broker URL's jobs, in order.
 
     Raises:
-        InvalidConfig: the URL does not belong to this transport.
+        InvalidConfig: the URL is malformed or does not belong to this transport.
     """
     if is_postgres(broker_url):
         return (reveal(broker_url).removeprefix("pinlater+"),)
@@ -177,7 +176,7 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     Return a broker URL's Redis servers as URLs for redis-py, in order; empty for PostgreSQL.
 
     Raises:
-        InvalidConfig: the URL does not belong to this transport.
+        InvalidConfig: the URL is malformed or does not belong to this transport.
     """
     scheme, _, rest = broker_url.partition("://")
     if is_postgres(broker_url):

@@ -181,7 +181,7 @@ class Reaper:
 @dataclass(slots=True, eq=False)
 class ClaimMaintenance:
     """
-    Runs renewer and reaper in one daemon thread, started at the first claim.
+    Runs renewer and reaper in one daemon thread, started by the first claim or watched queue.
 
     Args:
         renew_every_s: a third of the claim timeout, so two renewals may fail.

@@ -136,7 +136,10 @@ class ClaimRegistry:
         self._end(tag, self._claims.pop(tag, None), Disposition("fail", 0, problem))
 
     def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
-        """Run the job again immediately (the attempt counts), or mark it FAILED."""
+        """
+        Run the job again immediately (the attempt counts), or mark it FAILED, unless
+        `set_dispositions` chose another outcome.
+        """
         claim = self._claims.pop(tag, None)
         default = Disposition("again") if requeue else Disposition("fail", 0, problem)
         self._end(tag, claim, (claim.on_reject if claim else None) or default)

@@ -72,8 +72,9 @@ class Cluster:
             (s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None
         )
         """
-        The shard whose server also carries messages that are not jobs. If it is lost, so is the
-        channel. None if another server carries them; then any shard may be out of rotation.
+        The shard whose server also carries messages that are not jobs. If this shard is lost, the
+        channel is lost, too. None if another server carries such messages; then any shard may be
+        out of rotation.
         """
         self.breakers = {shard.name: self._make_breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
@@ -85,7 +86,7 @@ class Cluster:
 
     def _make_breaker(self) -> Breaker:
         if self.first_shard is None and len(self.shards) == 1:
-            # No shard can replace the first one, so it stays in rotation.
+            # No other shard can replace it, so slow answers do not take it out of rotation.
             return Breaker(slow_s=math.inf, first_wait_s=PROBE_CHECK_EVERY_S)
         return Breaker()
 
@@ -164,7 +165,7 @@ class Cluster:
         Record that a channel opens, and whether the first shard has answered.
 
         Raises:
-            BrokerUnavailable: the first shard is optional, and no shard is in rotation. This error
+            BrokerUnavailable: `first_shard` is None, and no shard is in rotation. This error
                 makes kombu pause, because it pauses between attempts to connect, but not to
                 publish.
         """
@@ -283,7 +284,7 @@ class Cluster:
             remaining = failed
 
     def _record_refusal(self, shard: Shard, error: BrokerUnavailable) -> None:
-        """Record an error. A full shard only gets no new jobs for a while."""
+        """Record an error. A full shard stays in rotation, but gets no new jobs for a while."""
         if not isinstance(error, BrokerFull):
             self.record_failure(shard, error)
             return
@@ -328,7 +329,10 @@ class Cluster:
         return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
-        """Return a queue's settings, at most two seconds old; empty if no shard answers."""
+        """
+        Return a queue's settings, at most two seconds old. If no shard answers, return the last
+        known settings; empty if there are none.
+        """
         now_s = self._clock.monotonic_s()
         cached = self._settings.get(queue)
         if cached and now_s - cached[0] < SETTINGS_TTL_S:

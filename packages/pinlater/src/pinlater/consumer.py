@@ -1,10 +1,10 @@
 """
 `JobConsumer` claims due jobs from all shards for one channel of a worker.
 
-It claims as many jobs as the worker has room for, several per round trip: when a shard's poller is
-woken (by a wake token on Redis or a notification on PostgreSQL), when the next job becomes due, and
-at least once a second. The caller sets a timer for due times (`next_check_s`), because Redis's own
-timeouts have a resolution of 100 ms.
+It claims as many jobs as the worker has room for, several per round trip. It does so when a shard's
+poller is woken (by a wake token on Redis or a notification on PostgreSQL), when the next job
+becomes due, and at least once a second. The caller sets a timer for due times (`next_check_s`),
+because Redis's own timeouts have a resolution of 100 ms.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class JobConsumer:
             while undelivered:
                 self._deliver(shard, queue, undelivered.popleft())
         finally:
-            # The connection was lost during delivery. Return these jobs; otherwise they wait until
+            # After an error during delivery, return the other jobs. Otherwise they would wait until
             # their claims expire.
             tags = [self.claims.add(shard, queue, job) for job in undelivered]
             self.claims.on_channel_closed(tags)

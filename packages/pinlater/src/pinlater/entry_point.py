@@ -1,8 +1,9 @@
 """
 Entry point that registers `pinlater://` in every process that imports kombu.
 
-When kombu is imported, it loads no transports from entry points, but it loads those named
-`kombu.serializers`. Loading such an entry point imports this package, which registers the schemes.
+When kombu is imported, it loads no transports from entry points, but it loads serializers (the
+group `kombu.serializers`). Loading such an entry point imports this package, which registers the
+schemes.
 """
 
 from __future__ import annotations

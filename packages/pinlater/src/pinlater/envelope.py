@@ -146,7 +146,7 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
 
 def for_others(stored: bytes) -> JobBody:
     """
-    Return a stored body for programs without Celery; of a task message, the arguments.
+    Return a stored body for programs without Celery; for a task message, its arguments.
 
     Raises:
         InvalidMessage: only Celery can run it, or it is unreadable.

@@ -41,7 +41,7 @@ class BrokerUnavailable(PinlaterError):
 
 
 class BrokerFull(BrokerUnavailable):
-    """The broker has no memory for new jobs; existing jobs still run."""
+    """The broker has no memory or disk space for new jobs; existing jobs still run."""
 
 
 class InvalidArgument(PinlaterError):

@@ -73,7 +73,7 @@ def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | 
 
 
 def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
-    """Return the `Admin` for a URL with those options; None if the URL is not pinlater's."""
+    """Return the `Admin` for a URL with these transport options; None if it is not pinlater's."""
     if url.partition("://")[0] not in PINLATER_SCHEMES:
         return None
     options = options or {}
@@ -188,7 +188,7 @@ class FlowerPage(BaseHandler):
             self.set_header("Refresh", str(REFRESH_S))
 
     def actions_off(self) -> str:
-        """Return why changes are disabled, by Flower's own rules; empty if they are allowed."""
+        """Return why Flower's own rules disable changes; empty if they are allowed."""
         options = self.application.options
         if getattr(options, "read_only", False):
             return "Actions are off: Flower runs with --read_only."

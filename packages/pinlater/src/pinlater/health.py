@@ -19,7 +19,7 @@ class ReapGuard:
 
     While a server is unavailable, live workers cannot extend their claims, and when its clock
     jumps, claims expire early. So nothing is reaped for one claim timeout after a server starts,
-    after this process loses its connection, or after the server's clock runs ahead of the monotonic
+    after this process reconnects, or after the server's clock runs ahead of the monotonic
     clock by more than `CLOCK_SLACK_MS`.
     """
 
@@ -43,7 +43,7 @@ class ReapGuard:
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
-        """Return the server's time before which reaped claims must have expired; 0 reaps none."""
+        """Return a server time: claims that expired before it may be reaped; 0 allows none."""
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS

@@ -93,7 +93,7 @@ def arguments(body: JobBody) -> tuple[list[Any], dict[str, Any]]:
     """
     Return a body's positional and named arguments; the inverse of `of_arguments`.
 
-    A body that is other JSON or has another content type is the only argument.
+    Any other JSON value becomes the only argument, and so does data of another content type.
 
     Raises:
         InvalidMessage: the content type is JSON, but the data is not.

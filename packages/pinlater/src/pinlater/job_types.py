@@ -7,9 +7,9 @@ Job types. Each one is a function with a section in a TOML file.
     rate_per_s = 20              def thumbnail(path: str) -> None: ...
 
 The function becomes a Celery task of the same name. When the function raises, its job is retried
-according to the retry policy, and is FAILED after the last attempt. A worker that starts writes the
-rates, policies and doors to the queues, replacing changes made with the command `pinlater`. A job
-may run more than once, so the function must be safe to repeat.
+according to the retry policy, and is FAILED after the last attempt. When a worker starts, it
+writes the rates, policies and doors to the queues, replacing changes made with the command
+`pinlater`. A job may run more than once, so the function must be safe to repeat.
 
 With `doors`, programs in other languages may use the queue. Their jobs run the function, and jobs
 from `delay` and `apply_async` have plain bodies, which those programs can read (job_body.py).
@@ -59,8 +59,8 @@ class JobType:
     """The longest delay in seconds; default 3,600."""
     max_age_s: float | None = None
     """
-    Seconds after which a failing job is FAILED instead of retried, counted from when it was
-    enqueued; default: no limit.
+    Maximum seconds from when a job was enqueued to its next attempt. A failing job is FAILED if its
+    retry would come later; default: no limit.
     """
     rate_per_s: float | None = None
     """Jobs per second across all workers of the queue; default: unlimited."""

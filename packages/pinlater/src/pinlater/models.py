@@ -16,8 +16,8 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-For each bound, a queue counts jobs that were claimed later, in counters such as
-`later_than_1000_ms`. The counter `late_ms` is the sum of all jobs' lateness.
+For each bound, a queue counts the jobs that were claimed more than this long after they were due,
+in counters such as `later_than_1000_ms`. The counter `late_ms` is the sum of all jobs' lateness.
 """
 
 Step = Literal["again", "release", "fail"]
@@ -68,7 +68,7 @@ class JobFrame:
     name: str = ""
     key: str = ""
     even_when_full: bool = False
-    """A job takes this field and the four before it from its first item; see `NewJob`."""
+    """A job takes this field and the four before it from its first item's frame; see `NewJob`."""
 
 
 class JobItem(NamedTuple):

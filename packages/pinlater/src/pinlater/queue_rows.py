@@ -67,7 +67,7 @@ def queue_row(status: QueueStatus) -> QueueRow:
 
 
 def queue_rows(admin: Admin) -> list[QueueRow]:
-    """Return a row for every queue; costs two round trips per queue and shard."""
+    """Return a row for every queue; costs several round trips per queue and shard."""
     return [queue_row(status) for status in admin.statuses()]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WAIT_S = 1
 """Timeout of one blocking pop."""
 OVERDUE_S = 5.0
-"""When a pop is overdue by this time, its connection is considered dead."""
+"""If a pop takes longer than this, its connection is considered dead."""
 
 
 class RedisPoller:
@@ -42,8 +42,7 @@ class RedisPoller:
     def send(self, queues: Sequence[str], now_s: float) -> None:
         if self.connection is None:
             pool: Any = self.shard.client.connection_pool
-            # Not from the pool, because it is never returned, and a pop takes longer than the read
-            # timeout.
+            # Not from the pool, because this connection is never returned.
             self.connection = pool.connection_class(**pool.connection_kwargs)
         try:
             # `send_command` alone would connect to the default address without asking Sentinel.

@@ -37,8 +37,8 @@ class RetryPolicy:
     """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
     max_age_ms: int = 0
     """
-    A job that fails this many milliseconds after it was enqueued is FAILED, even with attempts
-    left; 0 means no limit.
+    Maximum milliseconds from when a job was enqueued to its next attempt. A failing job is FAILED
+    if its retry would come later, even with attempts left; 0 means no limit.
     """
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, float]]]

@@ -85,7 +85,7 @@ class Shard(Protocol):
     def jobs_by_id(
         self, queue: str, state: models.JobState, ids: Sequence[str]
     ) -> list[models.JobInfo]:
-        """Return jobs by id that may be in this state. Their `at_ms` is 0."""
+        """Return the jobs with these ids; some may be in another state. Their `at_ms` is 0."""
 
     def delayed_jobs(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         """Return PENDING jobs of any priority that are not yet due, soonest first."""
@@ -158,7 +158,7 @@ class ServerShard(Shard, Protocol):
         """Wake one waiting worker to check the queue."""
 
     def time_and_uptime_ms(self) -> tuple[int, int]:
-        """Return the server's time and uptime (resolution 1 s)."""
+        """Return the server's time, and its uptime (on Redis in whole seconds)."""
 
     def config_warnings(self) -> list[str]:
         """Return the server's configuration problems, with remedies."""

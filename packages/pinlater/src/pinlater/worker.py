@@ -130,8 +130,8 @@ class JobRequest(Request):
         super().reject(requeue=requeue)
 
     def _record_end(self) -> None:
-        # In a thread pool, the event loop sends the ack later. If it loses its connection before,
-        # the job must not return to its queue.
+        # In a thread pool, the event loop sends the ack later. If it loses its connection before
+        # that, the job must not return to its queue.
         claims = getattr(self.message.channel, "claims", None)
         if claims is not None:
             claims.record_end(self.message.delivery_tag)

@@ -7,7 +7,7 @@ import socket
 
 def worker_name(pid: int) -> str:
     """
-    Return `host:pid:`, with which a worker process's names on this host begin.
+    Return `host:pid:`, the start of a worker process's names on this host.
 
     `Admin.release` accepts it.
     """

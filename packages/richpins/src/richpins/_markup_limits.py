@@ -6,9 +6,10 @@ reopens formatting elements that were not closed. Measured with lexbor: 100,000 
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
 
 Most pages pass unchanged, because counting their tags (in C) shows that they are harmless: up to
-30,000 tags are parsed within 1.5 s, however they nest. Each tag may reopen the formatting elements
-that were not closed immediately, at most three equal ones. On other pages, such formatting tags are
-removed, then elements that nest too deep. Browsers limit the depth as well (Chrome at 512).
+30,000 tags are parsed within 1.5 s, however they nest. Each tag may reopen all formatting
+elements that are still open, but at most three equal ones. On other pages, the tags of unclosed
+formatting elements are removed, then elements that nest too deep. Browsers limit the depth as well
+(Chrome at 512).
 
 `_OpenElements` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It closes an element
 only if the standard certainly does. The parser's tree is therefore never deeper than
@@ -76,7 +77,7 @@ _SVG_TAGS = _tag_names(
 )
 """SVG elements. Inside SVG, a trailing slash closes them."""
 _MUTUALLY_CLOSING_TAGS = _tag_names("p li dd dt tr td th option")
-"""These elements close each other, so the innermost one may still contain some of them."""
+"""These elements close each other, so they may nest `_EXTRA_DEPTH` levels deeper than others."""
 _EXTRA_DEPTH = 8
 _ANCHOR_TAGS = _tag_names("a nobr")
 _FORMATTING_AND_ANCHOR_TAGS = frozenset(FORMATTING) | _ANCHOR_TAGS
@@ -320,7 +321,7 @@ _BYTES_AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _TAG_STARTS = [b"<" + name + end for end in _BYTES_AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags; those without attributes come first."""
 _FIRST_UPPERCASE = len(_TAG_STARTS)
-"""Index of the first string that ends with a capital letter. The letters after it do not matter."""
+"""Index of the first string that ends with a capital letter. The text after it does not matter."""
 _TAG_STARTS += sorted(
     {
         b"<" + name[:index] + name[index : index + 1].upper()

@@ -106,7 +106,7 @@ _SPOKEN_ELEMENTS = (
     '[class*="screen-reader" i],[class*="screenreader" i],[class~="sr-only"],'
     '[class*="visually-hidden" i],[class*="visuallyhidden" i]'
 )
-"""Elements that only screen readers show, which repeat the prices with words."""
+"""Elements meant only for screen readers, which repeat the prices in words."""
 
 
 def _texts(element: LexborNode, skipped: set[int]) -> list[str]:

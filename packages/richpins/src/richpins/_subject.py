@@ -34,7 +34,7 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _SEPARATE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Items in these roles are never the subject."""
+"""Items in these roles are rarely the subject."""
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
 # Weights for choosing among several items of a type. Each multiplies a score from 0 to 1. An item's
@@ -211,7 +211,7 @@ def find_other_subject(sources: Sources) -> list[Node]:
 
 
 def _find_uncommon_items(sources: Sources) -> Iterator[Node]:
-    """Yield one item of each uncommon type that is not a list entry."""
+    """Yield one item of each uncommon type, unless the item is a list entry."""
     nodes_by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
     for node in [node for node in top_items if _is_top_level_item(node)] or top_items:

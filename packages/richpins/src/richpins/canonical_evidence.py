@@ -19,7 +19,7 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""Maximum candidates of each kind. If a page declares more canonical URLs, none counts."""
+"""Maximum candidates of each kind. If a page declares several canonical URLs, none counts."""
 MAX_ALTERNATES = 500
 
 _HTML_WHITESPACE = "\t\n\f\r "

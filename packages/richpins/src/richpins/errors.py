@@ -1,5 +1,5 @@
 """
-Exceptions of this package. Bad pages never raise one; they list `problems`.
+Exceptions of this package. A bad page never raises one; its `problems` say what is wrong.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command

@@ -35,7 +35,7 @@ _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", 
 
 
 def is_html(content_type: str | None) -> bool:
-    """Return True if the Content-Type is HTML or missing."""
+    """Return True if the Content-Type is HTML, XML or missing."""
     return (content_type or "").partition(";")[0].strip().lower() in _HTML
 
 

@@ -28,7 +28,7 @@ class RichPin:
     Typed metadata of one page. Values that the page does not contain are None or empty, never
     guessed.
 
-    What all pages have are attributes of this class. What only the page's type has is in `details`.
+    Fields of all pages are attributes of this class. Fields of the page's type are in `details`.
     This record is also the attribute named after the type: `pin.recipe` is the recipe of a recipe
     page, and None on any other page.
     """
@@ -106,7 +106,7 @@ def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
     """
     Return a pin's fields by name (`page.title`, `product.price`), and the source of each.
 
-    Fields without a value are omitted. Values are JSON in UTF-8; with sorted keys, so that equal
+    Fields without a value are omitted. Values are JSON in UTF-8 with sorted keys, so that equal
     values have equal bytes. Decimals are strings; dates and times are ISO 8601.
     """
     fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}

@@ -34,7 +34,7 @@ _NAMES_OF_ALL_AGENTS = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """What a page's directives forbid. A field that is True forbids that use of the page."""
+    """A page's directives. A True field forbids a use; only `indexifembedded` permits one."""
 
     noindex: bool = False
     nofollow: bool = False

@@ -1,7 +1,7 @@
 """
 Normalize URLs, find their registered domain, and decide the canonical URL of a page.
 
-The names exported here are public, and so are these modules:
+The names exported here and these modules are public:
 
 - `canonical` decides which of the URLs that lead to a page is canonical, based on redirects, Link
   headers, rel=canonical, instant meta refresh and og:url;

@@ -2,7 +2,7 @@
 `explain` shows the steps by which normalization changed one URL.
 
 The parser makes several changes at once. To separate them, `explain` replaces the URL's parts with
-the parsed ones, one after another. It is slow, and the crawler does not use it.
+the parsed ones, one after another. It is slow, and `normalize` does not use it.
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ def _decide_after_temporary_redirect(
     evidence: Evidence, permanent_url: str, findings: _Findings
 ) -> Decision:
     """
-    Decide for a page behind a temporary redirect.
+    Decide for a page to which a temporary redirect led.
 
     Its tags describe the target, not the requested URL: many URLs may redirect to one sign-in page.
     """

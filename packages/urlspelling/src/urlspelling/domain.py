@@ -48,7 +48,9 @@ def host(url: str) -> str:
 
 def registered_domain(url_or_host: str) -> str:
     """
-    Return the registered domain of a normalized URL or host. Rate limits apply to it.
+    Return the registered domain of a normalized URL or host.
+
+    Crawlers limit their request rate per registered domain.
 
     >>> registered_domain("https://news.bbc.co.uk/weather")
     'bbc.co.uk'

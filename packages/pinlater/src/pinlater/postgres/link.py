@@ -225,7 +225,7 @@ class PostgresLinks:
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements like `PostgresLink`; replaces a lost connection once."""
+        """Run statements as `PostgresLink.run_all` does; replaces a lost connection once."""
         link = self._pop()
         if link is not None:
             try:

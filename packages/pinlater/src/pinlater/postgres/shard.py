@@ -36,7 +36,7 @@ from pinlater.shard import MAX_BATCH, ClaimKey
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
 MAX_STATEMENT_JOBS = 2000
-"""More new jobs are several statements in one round trip."""
+"""More new jobs than this are sent as several statements in one round trip."""
 MAX_DROPPED_JOBS = 5000
 _MISSING_STATES = ("3F000", "42P01", "42883")
 _RETRIABLE_STATES = ("40001", "40P01")

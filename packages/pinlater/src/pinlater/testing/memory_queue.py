@@ -129,7 +129,7 @@ class MemoryQueue:
         self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False,
         counts: bool = True,
     ) -> JobState:  # fmt: skip
-        """Make a job PENDING again or FAILED, by its retry policy. Returns its state."""
+        """Make a job PENDING again or FAILED, according to its retry policy. Returns its state."""
         policy = RetryPolicy.of(self.settings, job.job.name)
         age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
         is_too_old = counts and 0 < policy.max_age_ms < age_ms

@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # Larger jobs for items due much later only save memory, so there are none.
+        # Larger jobs for items due much later would only save memory, so this shard makes none.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 

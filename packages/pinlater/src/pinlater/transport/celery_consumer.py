@@ -70,7 +70,7 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
         super().on_connection_error_after_connected(exc)
 
     def on_send_event_buffered(self) -> None:
-        if _clock.monotonic_s() > self._events_due_s:  # otherwise its timer also sends this event
+        if _clock.monotonic_s() > self._events_due_s:  # otherwise the timer also sends this event
             super().on_send_event_buffered()
 
     def _flush_events(self) -> None:
@@ -98,7 +98,7 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
             dead_letters.store(self.app, message, problem)
 
     def _settle(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """End the claim on a message's job this way; return False if it is not a pinlater job."""
+        """Set how the next ack or reject ends a message's job; False if it is not pinlater's."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

@@ -232,7 +232,7 @@ class Channel(QueueChannel):
             self.claims.ack(tag)
 
     def _record_revocation(self, payload: dict[str, Any]) -> None:
-        """Tell Celery if the task was revoked before this process started."""
+        """Tell Celery if the task is among the revoked tasks read from the server."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)

@@ -65,7 +65,7 @@ def _complete_from(article: Any, page: PageTexts, blocks: list[TextBlock]) -> bo
 
 
 def complete_from_container(container: Container, blocks: list[TextBlock]) -> bool:
-    """Do the same for a container's paragraphs."""
+    """Keep all paragraphs of a container if many were missed; return True if so."""
     letters = letters_in(block for block in blocks if block.is_kept)
     total = letters_in(container.paragraphs)
     missed = letters_in(block for block in container.paragraphs if not block.is_kept)
@@ -88,7 +88,7 @@ def fill_gaps(container: Container, blocks: list[TextBlock]) -> None:
 
 
 def fill_lines(container: Container, blocks: list[TextBlock]) -> None:
-    """Keep runs of missed lines, such as code: children of a container without links."""
+    """Keep runs of missed lines, such as code. Each is a child of the container, without links."""
     kept = [block.number for block in blocks if block.is_kept and not container.distance(block)]
     if not kept:
         return

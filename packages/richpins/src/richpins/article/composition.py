@@ -116,7 +116,7 @@ class _Composer:
                 _add_text(block, f"{descendant.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Fill a block. A link around it moves inside, unless the block contains other links."""
+        """Fill a block. A link around the block moves into it, or into the blocks inside it."""
         if link is not None and not self._has_block(source):
             self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
         else:
@@ -183,7 +183,7 @@ class _Composer:
             self._add(child, etree.SubElement(element, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Return True for a layout table, whose cells contain more than one line of text."""
+        """Return True for a table that lays out the page, or that Markdown cannot represent."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):

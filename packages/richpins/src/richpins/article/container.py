@@ -1,9 +1,9 @@
 """
 Find the element around an article's paragraphs by counting the letters in long paragraphs.
 
-As in Arc90's Readability, the element around a long paragraph scores the number of its letters, the
-next outer element half of it, and so on. The element with the highest score is the container.
-Comments, teasers, lists and captions do not count.
+As in Arc90's Readability, the element around a long paragraph scores the paragraph's number of
+letters, the next outer element half as many, and so on. The element with the highest score is the
+container. Comments, teasers, lists and captions do not count.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Container:
 
     def distance(self, block: TextBlock) -> int:
         """
-        Return how many levels above the element its common ancestor with a block is: 0 if it
-        contains the block.
+        Return how many levels above the element its common ancestor with a block is: 0 if the
+        element contains the block.
         """
         return self.levels[next(e for e in _chain(block.pieces[0].holder) if e in self.levels)]
 

@@ -27,7 +27,7 @@ _MAYBE = re.compile(
     "ookie|onsent|netrust|gdpr|cc-window|ens(?:modal|notify)|usercentrics|didomi|qc-cmp|cmplz|"
     "sp_message|osano|iubenda|klaro"
 )
-"""Excludes most names quickly. Both patterns are for names in lower case."""
+"""Excludes most names quickly. This pattern and `_CONSENT` are for names in lower case."""
 _CONSENT = re.compile(
     r"\s(?:"
     r"onetrust-(?:consent|banner|pc)-sdk|ot-sdk-container|cybotcookiebot\w*|"
@@ -46,10 +46,10 @@ _CONSENT = re.compile(
 
 def remove_dialogs(tree: Any) -> None:
     """
-    Remove dialogs from a page, unless they have most of its text.
+    Remove dialogs from a page, if enough other text is left.
 
-    Windows that ask for consent are removed if any other text is left: with their descriptions of
-    each kind of cookie, they may be longer than the page.
+    Modals that have most of the text are kept. Windows that ask for consent are removed even then:
+    with their descriptions of each kind of cookie, they may be longer than the page.
     """
     consent: list[Any] = []
     modals: list[Any] = []

@@ -133,7 +133,7 @@ def _is_decoration(image: Any) -> bool:
 
 
 def _in_line(wrapper: Any, image: Any) -> Any:
-    """Return the parent if the image, or a link or span around it, is inside a line of text."""
+    """Return the image if it, or the link or span around it, is in a line; else the wrapper."""
     parent = wrapper.getparent()
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else wrapper
 

@@ -22,7 +22,7 @@ _MIN_BODY_LETTERS = 80
 """Blocks with this many letters are rarely headings, breadcrumbs or bylines."""
 _MIN_LEAD_LETTERS, _MIN_LEAD_LETTERS_BEYOND_ASCII = 30, 15
 _MAX_TRUNCATED = 3
-"""So many letters at the end of a description may belong to a truncated word."""
+"""This many letters at the end of a description may belong to a truncated word."""
 _MAX_PREFIX_LETTERS = 20
 """Maximum letters in a lead before the description, such as a place name."""
 _MAX_OPENING = 200

@@ -1,7 +1,7 @@
 """
-Split into text blocks: a page's tree, and the tree that a library returned.
+Split a page's tree, and the tree that a library returned, into text blocks.
 
-The two are compared by their letters, because white space and markup differ.
+The two trees are compared by their letters, because white space and markup differ.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _remove_hidden(tree: Any) -> None:
 
 def _remove_invisible(tree: Any) -> None:
     """
-    Remove elements hidden by their own style, if any paragraphs are left.
+    Remove elements hidden by their own style, if enough text is left in other paragraphs.
 
     Some pages are entirely invisible until their script runs.
     """

@@ -1,9 +1,9 @@
 """
 Complete a main text from parts that have the same structure, such as the posts of a forum.
 
-No single element is close to all paragraphs of such a page, so that a container
-(`richpins.article.container`) is only one of the posts. An extractor may then return the signatures
-or the first post alone.
+No single element is close to all paragraphs of such a page, so a container
+(`richpins.article.container`) is only one of the posts. An extractor may then return only the
+signatures, or only the first post.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from richpins.article.text_blocks import TextBlock
 
 _MIN_PARTS, _MIN_MISSED, _MIN_GROWTH = 3, 0.35, 1.3
 _MIN_WHOLE_LETTERS, _MIN_WHOLE_SHARE = 2_000, 0.9
-"""A text with so many letters and this fraction of the paragraphs around it is a whole article."""
+"""
+A text is a whole article if it has at least this many letters, and this fraction of the paragraphs
+around it.
+"""
 _LEVELS = 3
-"""Two parts have the same structure if so many elements around their paragraphs look alike."""
+"""Two parts have the same structure if this many elements around their paragraphs look alike."""
 _HOLDERS = frozenset({"div", "td", "section", "article"})
 _NOT_IN_PARTS = re.compile(
     r"disqus|cookie|modal|sidebar|signature|sponsor|advert|related|recommend|promo", re.IGNORECASE
@@ -47,7 +50,7 @@ def complete_from_parts(texts: PageTexts, blocks: list[TextBlock]) -> bool:
     long = (block for block in blocks if len(block.letters) >= MIN_LETTERS)
     all_missed = letters_in(block for block in long if not block.is_kept)
     if not letters or all_missed < _MIN_MISSED * _MIN_GROWTH * letters:
-        return False  # as on most pages, so that few are searched
+        return False  # most pages end here, so few are searched
     parts = _largest_parts(texts, blocks)
     paragraphs = [block for each in parts.values() for block in each]
     total = letters_in(paragraphs)
@@ -77,7 +80,11 @@ def _is_whole(texts: PageTexts, blocks: list[TextBlock]) -> bool:
 
 
 def _largest_parts(texts: PageTexts, blocks: list[TextBlock]) -> dict[Any, list[TextBlock]]:
-    """Return the paragraphs in elements of the same signature that have the most letters."""
+    """
+    Return the elements of one signature, and the paragraphs in each.
+
+    It is the signature whose paragraphs have the most letters.
+    """
     groups: dict[Signature, dict[Any, list[TextBlock]]] = defaultdict(dict)
     texts_only = (block for block in blocks if texts.kinds[block.number] != "heading")
     for block in long_paragraphs(texts_only, {texts.root: False}, _NOT_IN_PARTS):

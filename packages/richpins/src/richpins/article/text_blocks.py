@@ -1,4 +1,4 @@
-"""The text blocks in a page's tree, with their pieces and which of these are kept."""
+"""The text blocks in a page's tree, and which of their pieces are kept."""
 
 from __future__ import annotations
 

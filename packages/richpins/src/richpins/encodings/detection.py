@@ -1,4 +1,4 @@
-"""Determine a page's encoding by the HTML Standard (13.2.3.2)."""
+"""Determine a page's encoding according to the HTML Standard (13.2.3.2)."""
 
 from __future__ import annotations
 

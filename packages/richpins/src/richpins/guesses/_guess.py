@@ -18,11 +18,11 @@ from richpins.items import find, kind_of
 from richpins.rich_pins import to_fields
 
 MAX_KINDS = 2
-"""Maximum number of kinds for pages that look the same."""
+"""Maximum number of lists that are tried for pages that look the same."""
 LIST_SHARE = 0.3
 """A page is a list if its repeated elements contain at least this fraction of its words."""
 SAME_KIND = 0.5
-"""Pages are of the same kind if they share at least this fraction of classes and ids."""
+"""Pages are of the same kind if they share at least this fraction of tags and classes."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 

@@ -68,7 +68,7 @@ class ItemKind:
     files: tuple[str, ...] = ()
     """Fields with URLs of the item's files, such as its images."""
     function: Function | None = None
-    """Returns the items, instead of rules."""
+    """A function that returns the items, used instead of rules."""
 
     def is_on(self, url: str) -> bool:
         return any(_matches(pattern, url) for pattern in self.pages)

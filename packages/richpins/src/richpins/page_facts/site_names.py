@@ -130,7 +130,7 @@ def _link_text_like_host(sources: Sources) -> Iterator[Candidate]:
     """
     Yield the most frequent text of a logo or link that matches the host name.
 
-    It must contain a capital letter or a space. This is the last resort, because it searches the
+    It must contain both capital and small letters. This is the last resort, because it searches the
     start and the end of the page.
     """
     letters = next(iter(host_names(sources)), "")

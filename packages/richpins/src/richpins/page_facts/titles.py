@@ -3,7 +3,7 @@ Choose a page's title, without the name of its site (`site_names`).
 
 Any source of the title can be wrong: markup may describe a related page, an h1 may be the site's
 name, and a `headline` may be a short description. The best candidate is the one that others
-confirm. A name in the markup counts only if the page repeats it elsewhere.
+confirm. A name in the markup that the page contradicts comes last.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) 
 
 
 def _find_heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats. The site's name counts only if there is no title."""
+    """Return the h1 most similar to the title; the site's name only if there is no title."""
     title = sources.document.title
     headings = sources.document.headings
     if title and len(headings) > 1:

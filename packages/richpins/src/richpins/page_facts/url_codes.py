@@ -41,7 +41,7 @@ def asins(sources: Sources) -> Iterator[Candidate]:
 
 
 def product_codes(sources: Sources) -> Iterator[Candidate]:
-    """Yield numbers in the query, then in the last path segments, that also occur in the page."""
+    """Yield numbers in the query, then in the last path segment, that also occur in the page."""
     for code in list(dict.fromkeys(_codes_in_url(sources.document.url)))[:_MAX_CODES]:
         code_in_page = _find_whole_value(sources, code)
         if code_in_page is not None:

@@ -21,7 +21,7 @@ class Book:
     """A book. Its authors are an attribute of the pin."""
 
     isbn: str | None = None
-    """ISBN-13 (ISBN-10 if the page has only that), digits only, with a valid check digit."""
+    """The first valid ISBN-13 or ISBN-10 on the page, without hyphens."""
     publisher: str | None = None
     published_at: AnyDate | None = None
     pages: int | None = None

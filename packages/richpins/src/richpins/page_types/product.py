@@ -323,7 +323,7 @@ _SKU_LABEL = re.compile(
 
 
 def gtin(value: Any) -> str | None:
-    """Return the digits of a GTIN or a bracketed ISBN, or None if the check digit is wrong."""
+    """Return the digits of a GTIN or ISBN without its label; None if its check digit is wrong."""
     digits = _GTIN_LABEL.sub("", _GTIN_SEPARATORS.sub("", str(value).lower()))
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None

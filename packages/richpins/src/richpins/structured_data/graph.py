@@ -107,8 +107,8 @@ class Graph:
         """
         Assign an id to `node`.
 
-        Several blocks of a page may describe the same thing. The first node with its id then also
-        gets the properties that only later nodes have.
+        Several blocks of a page may describe the same thing. The first node with this id then
+        also gets the properties that only later nodes have.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)

@@ -1,8 +1,8 @@
 """
 Parse JSON in property values: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
 
-Some templates write a JSON-LD list or item where a string is expected. Such JSON is never used as
-text.
+Some templates write a JSON-LD list or item where a string is expected. Such JSON is used as text
+only in prose, such as descriptions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
-Classes name the items and properties. Values are read by the rules of microformats2
+Classes name the items and properties. Values are read as microformats2 defines
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
 duration, `e-` the lines of an element's text. The value of a nested item is its name.
 """
@@ -170,7 +170,7 @@ def _read_text(element: LexborNode) -> str:
 
 
 def _read_value_class(element: LexborNode) -> str:
-    """Return a property's value by the value-class pattern; empty if the property has none."""
+    """Return a property's value according to the value-class pattern; empty if there is none."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""

@@ -50,7 +50,7 @@ def _collapse_spaces(body: bytes) -> bytes:
 
 
 def _split_at_double_spaces(body: bytes) -> Iterator[bytes]:
-    """Yield what `body.split(b" ")` returns, searching with vector instructions."""
+    """Yield what `body.split(b"  ")` returns, searching with vector instructions."""
     copied_to = position = 0
     while position < len(body):
         end = position + _CHUNK_BYTES

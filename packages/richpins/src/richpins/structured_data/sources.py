@@ -105,7 +105,7 @@ class Sources:
         return Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return `text` as an absolute http(s) URL, otherwise as written, or None."""
+        """Return `text` as an absolute http(s) URL, not normalized; None if it is not a URL."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None

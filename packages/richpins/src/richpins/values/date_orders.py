@@ -1,5 +1,5 @@
 """
-Decide by language or weekday which number in a date such as `2/12/2015` is the day.
+Decide from the language or weekday which number in a date such as `2/12/2015` is the day.
 
 The orders are from CLDR's short date formats.
 """

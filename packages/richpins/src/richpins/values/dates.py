@@ -3,8 +3,8 @@ Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
 time with one. In `03/04/2024`, a weekday in front or the page's language decides which number is
-the day; otherwise the date is rejected. So is a time that is understood only in part. A leap second
-becomes the second before it, so that the day does not change.
+the day; otherwise the date is rejected. A time that is understood only in part is rejected, too. A
+leap second becomes the second before it, so that the day does not change.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ MAX_IMAGES = 20
 MAX_EXAMINED = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
-"""An image with a declared side below this is an icon."""
+"""An image whose longer declared side is below this is an icon."""
 
 
 def read(value: Any, sources: Sources) -> list[Image]:

@@ -45,7 +45,7 @@ def without_repeats(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """Return the steps grouped by section, flat and without numbers; None if there are none."""
+    """Return the steps by section; None if there are none. A single section loses its numbers."""
     collector = _StepCollector()
     collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]

@@ -89,7 +89,7 @@ _MAX_CHARS = 120
 
 def western(text: str, language: str | None = None) -> str:
     """
-    Return a date as in English, or unchanged if it is in a Western script and calendar.
+    Return a date in English, or unchanged if its script and calendar are Western.
 
     Numbers alone do not show the calendar, so the page's `language` decides in Persian and Thai. A
     date of the lunar Hijri calendar becomes empty.

@@ -44,7 +44,7 @@ _CHANGES_VALUE = re.compile(
     r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
     r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
 )
-"""After these, the number before them is not the whole price: `£1.2m`, `5 mil`, `1½`."""
+"""A number before one of these is not the whole price: `£1.2m`, `5 mil`, `1½`."""
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
     rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
@@ -155,7 +155,7 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
     Return the price in a JSON number or a string, or None if it is absent or ambiguous.
 
     Of several numbers, it returns the current price. Numbers next to a currency take precedence. It
-    never returns percentages, quantities or former prices.
+    skips percentages and quantities, and returns a former price only if there is no other price.
     """
     if not isinstance(value, str):
         return numbers.decimal(value, currency)
@@ -267,7 +267,7 @@ def _find_amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Add a match's amount by the number's end, unless its code is just a word here."""
+    """Store a match's amount under the number's end, unless its code is just a word here."""
     code = match["code"]
     if code is None:
         name = currencies.currency_by_symbol(match["mark"], country)

@@ -106,7 +106,7 @@ def offer_availability(offer: Node) -> Availability | None:
 
 
 def offer_rank(offer: Node) -> int:
-    """Rank how easily one buyer can get one piece by an offer, from 0 (easily) to 3 (hardly)."""
+    """Return how hard it is for one buyer to get one piece: 0 (easy) to 3 (hard)."""
     has_conditions = (
         any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
     )
@@ -185,7 +185,7 @@ def _ancestors(offer: Node) -> Iterator[Node]:
 def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount in the first of `names` that has one; None if its values differ."""
+    """Return the amount of the first of `names` whose values agree; None if there is none."""
     for name in names:
         amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
         amount = _common_amount([candidate for candidate in amounts if candidate is not None])

@@ -264,8 +264,8 @@ def _best_price(
     Return the lowest price among the offers with the best rank.
 
     Sold-out offers rank after those in stock; next to these, they affect only the highest price.
-    Used pieces rank after new ones, and do not affect it. The currency is that of the first offer
-    with the best rank.
+    Used pieces rank after new ones, and do not affect even the highest price. The currency is that
+    of the first offer with the best rank.
     """
     prices = (
         (offer, offers.read_offer_price(offer, country, is_plain=is_plain, currency=currency))

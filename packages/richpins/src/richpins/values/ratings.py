@@ -18,7 +18,7 @@ class Rating:
 
     value: Decimal
     best: Decimal | None = None
-    """The top of the scale; None (usually 5) if the page does not give it."""
+    """The top of the scale; None if the page does not give it (then it is usually 5)."""
     worst: Decimal | None = None
     """The bottom of the scale; None if the page does not give it."""
     count: int | None = None

@@ -130,7 +130,7 @@ def _fraction_to_decimal(match: re.Match[str]) -> str:
 
 
 def _words_to_digits(text: str) -> str:
-    """Replace a number word by digits if no digits precede it: `two loaves`."""
+    """Replace a number word with digits if no digits precede it: `two loaves`."""
     word = _NUMBER_WORD.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):

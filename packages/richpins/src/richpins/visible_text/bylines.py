@@ -41,7 +41,7 @@ _SEVERAL_NAMES = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Yield names from elements with the class or rel `author` or `byline`, except in comments."""
+    """Yield names from byline and author elements, except in comments, menus and teasers."""
     named_elements = [
         (node, name)
         for node in _byline_elements(sources)
@@ -162,7 +162,7 @@ def _name_element(node: LexborNode) -> LexborNode:
 
 
 def _name_of_picture(node: LexborNode) -> str | None:
-    """Return the alt text of an hCard that is only a picture, which names its person."""
+    """Return the alt text of an hCard that is only a picture: the name of its person."""
     is_card = not _HCARD_CLASSES.isdisjoint((node.attributes.get("class") or "").split())
     picture = node.css_first("img[alt]") if is_card and not node.text().strip() else None
     match = _BYLINE.fullmatch((picture.attributes.get("alt") or "").strip()) if picture else None

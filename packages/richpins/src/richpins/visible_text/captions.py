@@ -1,5 +1,5 @@
 """
-Find a recipe's times and servings in its visible text, by captions such as `Prep time`.
+Find a recipe's times and servings in its visible text, next to captions such as `Prep time`.
 
 These values are used only if the markup has none. Examples are `Prep time: 20 min`, `Serves 4`,
 `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption counts only if a duration or number is

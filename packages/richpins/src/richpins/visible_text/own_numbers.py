@@ -1,4 +1,4 @@
-"""Find step numbers 1, 2, 3 that are in separate elements: `<b>1</b> Boil the milk.`"""
+"""Find step numbers that are in separate elements: `<b>1</b> Boil the milk.`"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Map each numbered item's `mem_id` to its number; empty unless the numbers are 1, 2, 3."""
+    """Map each numbered item's `mem_id` to its number; empty unless they count up from 1."""
     numbers_by_id = {
         item.mem_id: number for item in items if (number := _find_separate_number(item))
     }

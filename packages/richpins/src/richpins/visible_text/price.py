@@ -29,7 +29,7 @@ _OTHER_PRICE = re.compile(
     r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
     r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
 )
-"""Class names of other prices. They do not match `font-bold`, `holder` or `whitewash`."""
+"""Class names of other prices, but not `font-bold`, `holder` or `whitewash`."""
 _CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_EXAMINED = 20

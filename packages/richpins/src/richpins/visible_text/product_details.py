@@ -263,7 +263,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _has_closed_button(sources: Sources) -> bool:
-    """Return True if the button after the first h1 that should sell says that it cannot."""
+    """Return True if a button after the first h1 says that the product is not available."""
     if not any(word in sources.words for word in CARTS):
         return False
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")[:_MAX_BUTTONS]

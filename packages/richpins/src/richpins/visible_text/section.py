@@ -114,7 +114,7 @@ class Section:
             _add_to_groups(self.groups, entries, "ingredients")
 
     def _are_repeated(self, entries: list[str]) -> bool:
-        """Return True if a list repeats an earlier one, perhaps in other units. Remembers it."""
+        """Remember a list; return True if it repeats an earlier one, perhaps in other units."""
         word_lists = _entry_words(entries)
         if len(word_lists) < (_MIN_ITEMS if self.kind == "ingredients" else 2):
             return False

@@ -41,7 +41,7 @@ def is_plausible(section: Section) -> bool:
 
 
 def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """Return the sections by kind, joining `Ingredients for the sauce` to the one before."""
+    """Return the sections by kind, joining `Ingredients for the sauce` to the section before."""
     by_kind: dict[str, list[Section]] = {kind: [] for kind in KINDS}
     for section in sections:
         same_kind = by_kind[section.kind]

@@ -155,8 +155,8 @@ _LABELS_IN_OTHER_SCRIPTS = (
     "প্রকাশিত|প্রকাশ|เผยแพร่(?:เมื่อ)?|วันที่(?:เผยแพร่)?|โพสต์เมื่อ|Đăng(?: ngày| lúc)?|Ngày đăng|Xuất bản"
 )
 """
-`Published` in Arabic, Persian, Urdu, Hebrew, Hindi, Bengali, Thai and Vietnamese. As bytes, only
-groups can be optional.
+`Published` in Arabic, Persian, Urdu, Hebrew, Hindi, Bengali, Thai and Vietnamese. In a
+pattern for bytes, `?` applies to one byte, so optional letters are in groups.
 """
 _DIGIT = rb"(?:\d|\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99]))"
 """A digit in ASCII, Arabic, Persian, Devanagari, Bengali or Thai."""
