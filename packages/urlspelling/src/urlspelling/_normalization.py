@@ -183,7 +183,7 @@ def url_key(normalized: str) -> bytes:
     Return a normalized URL's key: the first 16 bytes of the URL's SHA-256.
 
     Keys are uniformly distributed. The probability of a collision among 10^10 URLs is 10^-19, and
-    aragog's store also compares the URLs. Takes 0.5 µs.
+    a store should compare the URLs, too. Takes 0.5 µs.
 
     >>> url_key("http://example.com/").hex()
     '2a1b402420ef46577471cdc7409b0fa2'
