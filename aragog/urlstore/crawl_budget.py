@@ -56,7 +56,7 @@ class Budget(NamedTuple):
     booked_ms: int = 0
     """The due time of the last postponed refresh; the next one comes after it."""
     free_ms: int = 0
-    """When the next refresh may start; only used if the rate is below one fetch per tick."""
+    """When the next refresh may start; mainly matters if the rate is below one fetch per tick."""
     price_s: float = 0.0
     """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
     age_s: float = 0.0
@@ -222,8 +222,8 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # If the price falls, count all the time since the last tick: no page was due then, so the rate
-    # was not used.
+    # If the price falls, count all the time since the budget last changed: no page was due in the
+    # meantime, so the rate was not used.
     elapsed_s = tick_s
     if excess < 0 and before.at_ms:
         elapsed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

@@ -126,7 +126,7 @@ class DictionaryUpkeep:
                 self.packs.catalog.release(name)
 
     def check(self, group: Sequence[FreshPack]) -> None:
-        """Stop using the dictionary of new packs if it saves too little, or too many have it."""
+        """Stop using the new packs' dictionary if it saves too little or too many packs have it."""
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return
@@ -160,7 +160,7 @@ class DictionaryUpkeep:
         )
         if dictionary is None or _saved_by(dictionary, live, samples, len(names)) < MIN_SAVED:
             return False
-        # The packs are claimed, so any other process that erases their records in the meantime
+        # The packs stay claimed until this is stored, so a process that erases their records later
         # finds this dictionary.
         self.records.add(dictionary, names)
         self.records.use(dictionary.id)

@@ -17,7 +17,8 @@ MIN_HOST_BYTES = 262_144
 """The same limit, in bytes of records that are compressed without a dictionary."""
 MIN_SHARE = 0.5
 """
-Fresh (newly written) packs are rewritten if hosts above that limit have this share of their bytes.
+Fresh (newly written) packs are rewritten if hosts above that limit have this share of the packs'
+bytes.
 """
 GROUP_BYTES = 67_108_864
 """How many bytes of packs are rewritten together; all their records are in memory."""

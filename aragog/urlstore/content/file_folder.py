@@ -102,7 +102,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # The rename changes the folder's data (fsync(2)).
+            # The rename is only durable once the folder itself is synced (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
