@@ -101,8 +101,8 @@ class Takedowns:
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
-        Delete data that was fetched from a normalized URL up to `upto_ms`, also under its canonical
-        URL.
+        Delete data that was fetched from a normalized URL up to `upto_ms`, even if it is stored
+        under the canonical URL.
 
         For a page that must not be kept. A later fetch may restore it.
         """

@@ -115,7 +115,8 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Note in the catalog which records are used by pages whose URL is not in the record.
 
-    They are stored under a URL that is not one of their fetch's, or share another page's record.
+    Such pages are stored under a URL that is not one of their fetch's, or share another page's
+    record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)

@@ -8,7 +8,7 @@ It works on cell tables without transactions. An edge's outgoing row is written 
 authoritative. An index row is written before its property and removed after it, and every hit is
 verified against the node. So a crashed writer leaves behind only rows that readers ignore, and
 repeating the call finishes the write. Each edge is a separate row, so the engine can split a node's
-edges between any two. Lists continue from a cursor, never from an offset.
+edges anywhere. Lists continue from a cursor, never from an offset.
 """
 
 from __future__ import annotations
