@@ -8,8 +8,9 @@ at most 1/λ. The price is set so that as many pages qualify as the domain's rat
 the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
 The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
-too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
-peak of an hour hardly changes it. If too few qualify, the best of the others are fetched too.
+too few qualify. The price changes by a factor of e in about a quarter of the domain's usual
+interval, so a peak of an hour hardly changes it. If too few qualify, the best of the others are
+fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain reaches the price or its age has doubled, or after `MAX_WAIT_S`. When its age reaches

@@ -71,8 +71,8 @@ class CrawlPage:
     """When the page was last fetched, with any outcome; 0 if unknown."""
     is_given_up: bool
     """
-    True for an alias, and for a gone page that has no due time: it is fetched again only when it
-    is enqueued.
+    True for an alias, and for a gone page that has no due time: it is fetched again only when it is
+    enqueued.
     """
 
 

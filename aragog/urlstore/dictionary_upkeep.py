@@ -3,15 +3,15 @@ Trains shared dictionaries while a crawl fetches few sites, and erases them when
 this.
 
 Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
-them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It is
-trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
-copy of it, so it saves too little in very small packs. Such packs are later rewritten by host
-(`pack_rewrite`).
+them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). The
+dictionary is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each
+pack has a copy of it, which would take up the savings in a very small pack. Such packs are later
+rewritten by host (`pack_rewrite`).
 
 A dictionary contains text from the pages that it was trained on. While packs with it exist, the
-packs of these pages are not rewritten, so that a takedown finds their records. If bytes in one of
-them must be erased, the dictionary is no longer used, and all packs that have it are rewritten
-without it. To limit that work, a dictionary is used for at most 1,000 packs.
+packs that it was trained on are not rewritten, so that a takedown finds their records. If bytes in
+one of those packs must be erased, the dictionary is no longer used, and all packs that contain it
+are rewritten without it. To limit that work, a dictionary is used for at most 1,000 packs.
 """
 
 from __future__ import annotations

@@ -327,8 +327,8 @@ class Feed:
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
         `owner` selects the pages that this owner watched at the time, `host` one host's pages, and
-        `item` one kind of item, or one item by its key. Each change is returned at least once. A page may
-        be empty although more changes follow.
+        `item` one kind of item, or one item by its key. Each change is returned at least once. A
+        page may be empty although more changes follow.
 
         Raises:
             BadInput: the cursor is not from this feed.

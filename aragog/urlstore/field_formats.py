@@ -32,8 +32,9 @@ from richpins import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# The values of these fields are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
-# aragog/pages/items.py). The last three are reserved for page types that are not extracted yet.
+# The values of these fields are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py;
+# `items`: aragog/pages/items.py). The last three are reserved for page types that are not extracted
+# yet.
 EXTRACTED = frozenset(
     {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
 )

@@ -1,9 +1,9 @@
 """
 Groups records when packs are rewritten, and decides which packs to rewrite. No I/O.
 
-A dictionary made from a host's records makes them a quarter to a half smaller. It takes 20 to 40 KB
-of its pack, so it is only worthwhile for a host with about a megabyte of pages. Records of smaller
-hosts are grouped without one.
+A dictionary made from a host's records makes them a quarter to a half smaller. The dictionary takes
+20 to 40 KB of its pack, so it is only worthwhile for a host with about a megabyte of pages. Records
+of smaller hosts are grouped without one.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ Stores a batch's bodies, and releases the previous ones.
 
 Bodies are stored before anything points to them. If a batch was packed before its pages were
 planned (`packing`), some records turn out to be unused, because newer data is stored or the page
-becomes an alias. They are marked as dead. Their URLs keep referring to them, so that takedowns find
-them.
+becomes an alias. Such records are marked as dead. Their URLs keep referring to them, so that
+takedowns find them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ restore the data. Then everything else is deleted.
 After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
 another URL. It is deleted as well, but the other URL is not refused.
 
-Every call is safe to repeat. If one is killed, the next call completes its work: a URL is removed
+Every call is safe to repeat. If a call is killed, the next one completes its work: a URL is removed
 last from the list where the takedown found it, and pointers are deleted after their targets.
 """
 

@@ -4,9 +4,8 @@ The row keys of every table.
 An id is 16 uniformly distributed bytes. Integers are big-endian, so that keys sort like numbers.
 The keys of ordered indexes, the journal and the log begin with a bucket, the low four bits of a
 hash, which spreads writes across regions and files. Otherwise, all writes would go to the end of
-the table. A node's
-rows in ordered indexes are in the same file as the node, because the low bits of the first byte
-select the file.
+the table. A node's rows in ordered indexes are in the same file as the node, because the low bits
+of the first byte select the file.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ A slot has only one compaction at a time, so its numbers are consecutive, as `de
 A lane is claimed by only one compaction at a time, so a source's changes are compacted in order of
 time. All claims are in one cell, which is replaced by check-and-put.
 
-Claims expire according to the clocks of the processes. If the plan was not stored yet, the expired claim is
-void, and its slow process can no longer store a plan. If the plan was stored, the claim remains
-until another process takes it over and executes the plan again.
+Claims expire according to the clocks of the processes. If the plan was not stored yet, the expired
+claim is void, and its slow process can no longer store a plan. If the plan was stored, the claim
+remains until another process takes it over and executes the plan again.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact as many of these lanes as `limit` requires, the first free ones.
+        Compact the first free ones of these lanes, as many as `limit` requires.
 
         If `lanes` is None, compact all lanes and the rows outside them. That is possible only while
         no other process compacts. `urgent` ignores `max_compactions`.
@@ -223,7 +223,9 @@ class Compactor:
         return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Execute a dead process's plan. Returns None if there is none, or another process has it."""
+        """
+        Execute a dead process's plan. Returns None if there is none, or another process has it.
+        """
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:
