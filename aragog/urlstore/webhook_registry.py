@@ -68,9 +68,7 @@ class WebhookRegistry:
         now_ms: int,
         purpose: str | None = None,
     ) -> Webhook:
-        """
-        Deliver changes after the cursor to this address. An existing webhook keeps its cursor.
-        """
+        """Deliver changes after the cursor to this address. A known webhook keeps its cursor."""
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
         row = _PREFIX + webhook.name.encode()

@@ -267,8 +267,8 @@ class CellTable(Protocol):
 
         Atomic. Raises InvalidArgument if `expected` or `value` is empty, because HBase does not
         distinguish empty from absent. Delete such a cell at its own `at_ms`, not the current time:
-        on HBase, a delete at the current time hid the next check_and_put of the same millisecond in
-        23 of 200 cases, although that call returned True.
+        on HBase, a delete at the current time often hides the next check_and_put of the same
+        millisecond, although that call returns True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
