@@ -162,7 +162,7 @@ class ChangeSignals:
         Return the unknown sitemaps in a sitemap index, at most `limit`, newest first.
 
         Known sitemaps whose lastmod shows a change become due now, unless their last read was less
-        than a quarter of their interval ago. The wait is for indexes that give every file the
+        than a quarter of their interval ago. That exception is for indexes that give every file the
         current time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))

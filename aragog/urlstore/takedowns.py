@@ -183,7 +183,7 @@ class Takedowns:
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """Return True if the site of any URL was taken down before the last call to `count`."""
+        """Return True if a site of these URLs was taken down before the last call to `count`."""
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:

@@ -243,7 +243,7 @@ class Takedown:
         self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Allow a URL to be stored again. Returns False if it was not refused."""
+        """Allow a URL to be stored again. Returns False if it was not taken down or removed."""
         was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)

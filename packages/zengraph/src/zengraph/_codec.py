@@ -15,8 +15,8 @@ import hashlib
 ID_BYTES = 16
 BUCKETS = 16
 """
-The number of buckets in the tables `d`, `h` and `j`. Stored keys depend on it, so it must never
-change.
+The number of buckets in the tables `d`, `f`, `h`, `i` and `j`. Stored keys depend on it, so it must
+never change.
 """
 
 OUT, IN = b"o", b"i"

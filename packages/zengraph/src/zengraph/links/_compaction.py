@@ -318,7 +318,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Return joined posting lines by target, and how many. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and their number. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

@@ -263,7 +263,8 @@ class CellTable(Protocol):
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell contains `expected` (None: is absent); return True if it was put.
+        Put `value` if the cell contains `expected` (None: if it is absent); return True if it was
+        put.
 
         Atomic. Raises InvalidArgument if `expected` or `value` is empty, because HBase does not
         distinguish empty from absent. Delete such a cell at its own `at_ms`, not the current time:

@@ -52,7 +52,7 @@ _COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)
 MIN_FAR_FACTOR = 8
 """A group with fewer lines skips no level, because the deltas would be too small."""
 MAX_COLLECTED_DELTAS = 64
-"""With more deltas, a collecting group has other groups' limit for lines, to keep reads fast."""
+"""With more deltas, a collecting group gets the line limit of other groups, to keep reads fast."""
 
 FILTER = b"l:f"
 """The filter of a group's deltas (`delta_filter`)."""
