@@ -14,7 +14,7 @@ fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain reaches the price or its age has doubled, or after `MAX_WAIT_S`. When its age reaches
-`HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
+`HOPELESS_AGES` times the domain's usual interval, the page is fetched whatever its gain.
 """
 
 from __future__ import annotations

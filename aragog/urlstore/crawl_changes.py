@@ -159,7 +159,7 @@ class CrawlPages:
 
 
 def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
-    """Return what happened to an alias after `since_ms`; None if nothing, or it had no page."""
+    """Return what happened to an alias after `since_ms`; None if nothing did, or it had no page."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None

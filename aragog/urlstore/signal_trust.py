@@ -12,7 +12,7 @@ fetches without a signal that find a change. On a host that dates everything tod
 signals change no more often than others, so `p` is about 0.
 
 If a host reports its changes, the absence of a signal is evidence too. `recall` is the fraction of
-changes on pages in its files that were reported before the fetch. The interval of such pages only
+changes to pages in its files that were reported before the fetch. The interval of such pages only
 has to cover unreported changes (`change_rate`). This is the model of Busa-Fekete and others (A
 Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions
 estimated for each host.

@@ -2,8 +2,8 @@
 Stores files in a folder so that readers see each file completely or not at all.
 
 A file is written completely under `<folder>/tmp` and then renamed. With two writers, the later
-rename wins. A killed process leaves at most one file in `tmp`; the next start deletes files there
-that are over an hour old.
+rename wins. Each thread of a killed process leaves at most one file in `tmp`; the next start
+deletes files there that are over an hour old.
 
 By default no write waits for the disk. After a power failure, files from the last seconds may be
 lost or incomplete. Hashes detect this. With `fsync` every write waits for the disk (about 1 ms or

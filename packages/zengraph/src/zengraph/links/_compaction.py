@@ -152,7 +152,7 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact the first free ones of these lanes, as many as `limit` requires.
+        Compact the first of these lanes that are free, as many as `limit` requires.
 
         If `lanes` is None, compact all lanes and the rows outside them. That is possible only while
         no other process compacts. `urgent` ignores `max_compactions`.

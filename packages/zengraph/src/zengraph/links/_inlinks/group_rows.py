@@ -5,7 +5,7 @@ The key of a group's row is the hash of a group of names (4 bytes) and, for each
 hexadecimal digit of the list ids in the group. A header cell is
 
     8 bytes   the number of the last delta of slot 0 that is included
-    1 byte    bit 0: the group was divided; bit 1: there is more; bit 2: the group collects
+    1 byte    bit 0: the group was divided; bit 1: there is more; bit 2: the group collects lines
     more      2 bytes length, then JSON: the last included delta of each source, the number
               of the last pass, and the pass in progress
     rest      a block of lists (`list_block`); empty for none
