@@ -136,7 +136,8 @@ class Bodies:
         """
         Connect in the background to the content server.
 
-        Call this when a process starts, so that its readers do not wait. Does nothing for a folder.
+        Call this when a process starts, so that its first read does not wait. Does nothing for a
+        folder.
         """
         backend = self.packs.files if self.packs and self.in_packs else self.objects
         if isinstance(backend, Connectable):
@@ -276,10 +277,10 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    Return the node's records that must be kept: its body, its kept versions, and its newest
-    revisit, which states that a fetch found the body unchanged.
+    Return the records that must be kept: the node's body, its kept versions, and its newest record
+    if that is a revisit.
 
-    That revisit proves that the body had not changed until then.
+    A revisit states that a fetch found the body unchanged.
     """
     pointer, records = pointer_of(row), records_of(row)
     live_pointers = set() if pointer is None else {pointer}

@@ -19,7 +19,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Stored in the table of unique values; each call takes one round trip."""
+    """Stored in the table of unique values; a call takes one or two round trips."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen

@@ -30,8 +30,8 @@ FLOOR_SHARE = 1 / 8
 PRIOR_SHAPE = 0.5
 # Each change reduces the weight of older evidence: about seven changes are remembered.
 _CHANGE_DECAY = 0.85
-# Each check without a change reduces it too, but not below the prior's weight, because pages may
-# slow down.
+# Each check without a change reduces that weight too, but not below the prior's weight, because
+# pages may slow down.
 _NO_CHANGE_DECAY = 0.97
 # The shortest interval in the optimal allocation: r = 1.793, T = 3.350 marginal_freshness_s.
 _MIN_GAIN = 0.5351

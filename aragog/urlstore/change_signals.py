@@ -1,9 +1,10 @@
 """
 Stores change signals from sitemaps and feeds, and refreshes the reported pages earlier.
 
-Each page has a mark (`signal_marks`), and each host has the trust in its signals (`signal_trust`).
-Reading a file takes one multi-get per chunk of entries, and only new information is written. A page
-that is refreshed earlier stays in the due index, so its domain's rate and crawl budget still apply.
+The store keeps a mark for each page (`signal_marks`), and for each host the trust in its signals
+(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new information
+is written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
+budget still apply.
 
 This code may run twice or in several processes at once, and may be killed at any point. A mark is
 dated with the read that found it. A page is moved in the due index only if its due time has not
@@ -44,8 +45,8 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The name of the page's fact (a stored value from its fetch) with the URL of the feed that it
-links to."""
+"""The fact (a value stored when a page is fetched) with the URL of the feed that the page links
+to."""
 MAX_HOSTS = 100
 """Maximum number of hosts per file; pages of further hosts are skipped."""
 SEARCH_INTERVAL_MS = 7 * 86_400_000
@@ -102,7 +103,7 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that these files returned a 304."""
+        """Record that these files were fetched and the response was a 304."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
 
@@ -136,7 +137,8 @@ class ChangeSignals:
         """
         Return the unread feeds that these stored pages link to.
 
-        Returns at most `MAX_FEEDS` per host. Takes two multi-gets.
+        Returns at most `MAX_FEEDS` per host. Takes two multi-gets, and a few round trips for each
+        new feed.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -145,7 +147,7 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """Return False if the host has too many feeds."""
+        """Record the feed for its host. Returns False if the host has too many feeds."""
         key, name = url_key(feed).hex(), host(feed)
         known_feeds = self.trusts([name])[name].feeds
         if key in known_feeds:
@@ -160,7 +162,7 @@ class ChangeSignals:
         Return the unknown sitemaps in a sitemap index, at most `limit`, newest first.
 
         Known sitemaps whose lastmod shows a change become due now, unless their last read was less
-        than a quarter of their interval ago. The limit is for indexes that give every file the
+        than a quarter of their interval ago. That exception is for indexes that give every file the
         current time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))

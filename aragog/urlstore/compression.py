@@ -34,10 +34,10 @@ def object_bytes(compressed: bytes) -> bytes:
 
 def dictionary_id(frame: bytes) -> int:
     """
-    Return the id of a frame's dictionary, or 0 if it has none.
+    Return the id of a frame's dictionary, or 0 if it has none or the bytes are not a zstd frame.
 
     Raises:
-        CorruptContent: the bytes are not a zstd frame.
+        CorruptContent: the frame's header is damaged.
     """
     if not frame.startswith(zstd.MAGIC):
         return 0

@@ -8,12 +8,13 @@ at most 1/λ. The price is set so that as many pages qualify as the domain's rat
 the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
 The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
-too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
-peak of an hour hardly changes it. If too few qualify, the best of the others are fetched too.
+too few qualify. The price changes by a factor of e in about a quarter of the domain's usual
+interval, so a peak of an hour hardly changes it. If too few qualify, the best of the others are
+fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain reaches the price or its age has doubled, or after `MAX_WAIT_S`. When its age reaches
-`HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
+`HOPELESS_AGES` times the domain's usual interval, the page is fetched whatever its gain.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Budget(NamedTuple):
     booked_ms: int = 0
     """The due time of the last postponed refresh; the next one comes after it."""
     free_ms: int = 0
-    """When the next refresh may start; only used if the rate is below one fetch per tick."""
+    """When the next refresh may start; mainly matters if the rate is below one fetch per tick."""
     price_s: float = 0.0
     """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
     age_s: float = 0.0
@@ -222,8 +223,8 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # If the price falls, count all the time since the last tick: no page was due then, so the rate
-    # was not used.
+    # If the price falls, count all the time since the budget last changed: no page was due in the
+    # meantime, so the rate was not used.
     elapsed_s = tick_s
     if excess < 0 and before.at_ms:
         elapsed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

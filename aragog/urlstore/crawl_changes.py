@@ -70,7 +70,10 @@ class CrawlPage:
     checked_at_ms: int
     """When the page was last fetched, with any outcome; 0 if unknown."""
     is_given_up: bool
-    """True if the page has no due time: it is fetched again only when it is enqueued."""
+    """
+    True for an alias, and for a gone page that has no due time: it is fetched again only when it is
+    enqueued.
+    """
 
 
 class CrawlPages:
@@ -156,7 +159,7 @@ class CrawlPages:
 
 
 def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
-    """Return what happened to an alias since then, or None if it had no page before."""
+    """Return what happened to an alias after `since_ms`; None if nothing did, or it had no page."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None

@@ -56,7 +56,7 @@ def _owners(row: Row) -> list[str]:
 
 
 class CrawlMembers:
-    """Reads and writes these cells; a call takes one or two round trips."""
+    """Reads and writes the cells of crawls. Most calls take one or two round trips."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen

@@ -3,15 +3,15 @@ Trains shared dictionaries while a crawl fetches few sites, and erases them when
 this.
 
 Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
-them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It is
-trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
-copy of it, so it saves too little in very small packs. Such packs are later rewritten by host
-(`pack_rewrite`).
+them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). The
+dictionary is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each
+pack has a copy of it, which would take up the savings in a very small pack. Such packs are later
+rewritten by host (`pack_rewrite`).
 
 A dictionary contains text from the pages that it was trained on. While packs with it exist, the
-packs of these pages are not rewritten, so that a takedown finds their records. If bytes in one of
-them must be erased, the dictionary is no longer used, and all packs that have it are rewritten
-without it. To limit that work, a dictionary is used for at most 1,000 packs.
+packs that it was trained on are not rewritten, so that a takedown finds their records. If bytes in
+one of those packs must be erased, the dictionary is no longer used, and all packs that contain it
+are rewritten without it. To limit that work, a dictionary is used for at most 1,000 packs.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class DictionaryUpkeep:
                 self.packs.catalog.release(name)
 
     def check(self, group: Sequence[FreshPack]) -> None:
-        """Stop using the dictionary of new packs if it saves too little, or too many have it."""
+        """Stop using the new packs' dictionary if it saves too little or too many packs have it."""
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return
@@ -160,7 +160,7 @@ class DictionaryUpkeep:
         )
         if dictionary is None or _saved_by(dictionary, live, samples, len(names)) < MIN_SAVED:
             return False
-        # The packs are claimed, so any other process that erases their records in the meantime
+        # The packs stay claimed until this is stored, so a process that erases their records later
         # finds this dictionary.
         self.records.add(dictionary, names)
         self.records.use(dictionary.id)

@@ -83,7 +83,7 @@ MAX_VALUE_BYTES = 4096
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
-"""Prefixes for values that are not fields. Field names contain no control characters."""
+"""Names of values that are not fields. Field names contain no control characters."""
 _MAX_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
@@ -326,9 +326,9 @@ class Feed:
         """
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        `owner` selects the pages that it watched at the time, `host` one host's pages, and `item`
-        one kind of item, or one item by its key. Each change is returned at least once. A page may
-        be empty although more changes follow.
+        `owner` selects the pages that this owner watched at the time, `host` one host's pages, and
+        `item` one kind of item, or one item by its key. Each change is returned at least once. A
+        page may be empty although more changes follow.
 
         Raises:
             BadInput: the cursor is not from this feed.

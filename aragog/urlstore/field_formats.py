@@ -1,7 +1,7 @@
 """
 Converts the bytes of fields to JSON and back without loss.
 
-A field is stored as bytes. Their meaning is its declared format, or text without a declaration.
+A field is stored as bytes. Its declared format says what they mean; without one, they are text.
 Bytes that do not fit the field's format become `{"base64": "..."}`.
 
 | format | bytes | JSON |
@@ -32,8 +32,9 @@ from richpins import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
-# aragog/pages/items.py). The last three are reserved for page types that are not read yet.
+# The values of these fields are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py;
+# `items`: aragog/pages/items.py). The last three are reserved for page types that are not extracted
+# yet.
 EXTRACTED = frozenset(
     {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
 )

@@ -1,7 +1,7 @@
 """
 The rules for accepted field names and values. No I/O.
 
-Two names that look the same must not be two fields, because readers would trust the wrong field.
+Two names that look the same must not be two fields, because somebody might trust the wrong one.
 `lookalike_problem` rejects names with hidden or misleading characters. `skeleton` maps an accepted
 name to its appearance (Unicode TR39, section 4), to compare it with existing names.
 """

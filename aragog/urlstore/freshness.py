@@ -50,7 +50,7 @@ class Freshness:
 
 
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
-    """Return the freshness by page type; exact if the store has fewer rows than `sample`."""
+    """Return the freshness by page type; exact for a small store."""
     ages: dict[str, list[float]] = defaultdict(list)
     lateness: dict[str, list[bool]] = defaultdict(list)
     for row in _sample_rows(zen, sample):
@@ -94,7 +94,7 @@ def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
     Yield a sample of page nodes without duplicates, or all nodes of a small store.
 
-    A store is small if it has fewer than eight times `sample` pages.
+    If nodes are grouped by host, a store with fewer than eight times `sample` pages is small.
     """
     if not zen.naming.together:
         yield from _after_random_keys(zen, sample)

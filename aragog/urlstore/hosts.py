@@ -67,7 +67,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """Return a `sender_put` row's position with `naming`; other rows keep their positions."""
+    """Return a `sender_put` row's position with the IDs of `naming`; other rows keep theirs."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -88,7 +88,7 @@ class Hosts:
     """
     Lists the URLs of a host or domain, with aliases.
 
-    URLs whose data was deleted are skipped.
+    Only `page` skips URLs whose data was deleted.
     """
 
     def __init__(self, zen: MultiGraph) -> None:

@@ -120,7 +120,7 @@ class Items:
         purpose: str | None = None,
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
-        """Yield the items with one of these keys, sorted by key; otherwise like `all`."""
+        """Yield the items with one of these keys, in the order of `keys`; otherwise like `all`."""
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         for key in keys:
             entries = self._read_key(site, kind, key)

@@ -10,10 +10,10 @@ A page has all items of a kind in one field (`aragog.pages.items`). The index ha
 | `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
 
 An item with a key is the same item on all its pages, and is read from the most recently fetched
-page. All items of a page without a key share one record. A record is written before its page's
-node, and deleted after the node has changed. Each record found is verified at the node, so items
-that were taken down, withdrawn or replaced are not returned. `aragog store repair` restores records
-lost with a damaged file.
+page. A page's items without a key share one record. A record is written before its page's node, and
+deleted after the node has changed. Each record found is checked against the node, so items that
+were taken down, withdrawn or replaced are not returned. `aragog store repair` restores records lost
+with a damaged file.
 
 `link` records lead to the items that link to a page. The page's own items inherit values from them
 (`from_parent`).
@@ -200,7 +200,7 @@ class ItemIndex:
 
 
 def is_item_name(name: bytes) -> bool:
-    """Return True if the bytes have the length and prefix of a record's name."""
+    """Return True if the bytes start like the name of an item's record."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 
 

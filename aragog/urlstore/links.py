@@ -150,7 +150,9 @@ class Links:
         self, url: str, limit: int = 100, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
         """
-        Return the links to the page and to its aliases, sorted by source; at most 6,000 per call.
+        Return the links to the page, then those to each alias; at most 6,000 per call.
+
+        The links to each URL are sorted by source.
 
         New links appear after the next compaction. Takes constant memory.
         """

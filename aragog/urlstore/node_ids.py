@@ -46,7 +46,7 @@ class UrlNaming(Naming):
     Derives node ids, grouped by host, from normalized URLs.
 
     Most links stay on their site, so the lists that a compaction changes are adjacent
-    (docs/adr/0039). So are the nodes that a batch of pages changes.
+    (docs/adr/0039). The nodes that a batch of pages changes are adjacent too.
 
     Args:
         find_format: returns the store's format (`Tables.format`); called twice at most.

@@ -298,9 +298,8 @@ class Nodes:
         Return the canonical URL of each URL, and that URL's node.
 
         In a circle of aliases, the URL with the smallest hash is the canonical URL. `columns` must
-        contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL; with
-        `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were already
-        read with these columns.
+        contain `CANONICAL`. With `REMOVED`, an alias that was taken down is not followed. `rows`
+        are nodes that were already read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)

@@ -2,9 +2,9 @@
 Reads the body that a node points to, while writers may be replacing both.
 
 A writer stores an object before the node, so a reader may find an object that is newer than its
-node. They match again after milliseconds, or later if the writer was killed and its job runs again.
-A record in a pack is never replaced, but `pack_upkeep` may have moved it since the node was read.
-If reading both again does not help, the content is damaged.
+node. The two match again after milliseconds, or later if the writer was killed and its job runs
+again. A record in a pack is never replaced, but `pack_upkeep` may have moved it since the node was
+read. If reading both again does not help, the content is damaged.
 """
 
 from __future__ import annotations

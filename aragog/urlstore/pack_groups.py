@@ -1,9 +1,9 @@
 """
 Groups records when packs are rewritten, and decides which packs to rewrite. No I/O.
 
-A dictionary made from a host's records makes them a quarter to a half smaller. It takes 20 to 40 KB
-of its pack, so it is only worthwhile for a host with about a megabyte of pages. Records of smaller
-hosts are grouped without one.
+A dictionary made from a host's records makes them a quarter to a half smaller. The dictionary takes
+20 to 40 KB of its pack, so it is only worthwhile for a host with about a megabyte of pages. Records
+of smaller hosts are grouped without one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ MIN_HOST_BYTES = 262_144
 """The same limit, in bytes of records that are compressed without a dictionary."""
 MIN_SHARE = 0.5
 """
-Fresh (newly written) packs are rewritten if hosts above that limit have this share of their bytes.
+Fresh (newly written) packs are rewritten if hosts above that limit have this share of the packs'
+bytes.
 """
 GROUP_BYTES = 67_108_864
 """How many bytes of packs are rewritten together; all their records are in memory."""

@@ -79,7 +79,7 @@ class _Move(NamedTuple):
     record: PackedRecord
     new: PackPointer
     is_own: bool
-    """True if the new record belongs to its owners, whichever URL returned the body."""
+    """True if the new record is written under its owners' URLs, whichever URL returned the body."""
 
     @property
     def url(self) -> str:
@@ -240,7 +240,7 @@ class PackRewriter:
         ticket.settle()
 
     def body_only(self, record: PackedRecord) -> PackRecord:
-        """Return a record with only the body and its owners' URLs from the old record."""
+        """Return a new record with an old record's body, under the URLs of the record's owners."""
         return PackRecord(self._body_only(record), self.packs.writer.compression)
 
     def _raw(self, copy: _Copy) -> bytes:

@@ -1,9 +1,9 @@
 """
 Tries a dictionary on some records before packs are rewritten with it. No I/O.
 
-Recompressing a page and updating its node takes twice the CPU time of storing it, so it must save
-enough bytes. A dictionary saves a fifth to a half for manuals and shops, but little if pages have
-little markup in common.
+Recompressing a page and updating its node takes twice the CPU time of storing it, so a rewrite must
+save enough bytes. A dictionary saves a fifth to a half for manuals and shops, but little if pages
+have little markup in common.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ requires some of its bytes to be erased. Its live records are moved to a new pac
 The old pack is deleted after a grace period for readers that already have a pointer.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
-New packs are rewritten for this once, if large hosts have enough of their bytes and dictionaries
-save enough of a sample (`pack_trial`). They wait for several such packs, or for an hour. Packs with
-a shared dictionary (`dictionary_upkeep`) are not rewritten for this.
+New packs are rewritten once to group them, if large hosts have enough of their bytes and
+dictionaries save enough of a sample (`pack_trial`). They wait until there are several such packs,
+or for an hour. Packs with a shared dictionary (`dictionary_upkeep`) are not grouped.
 
 This is safe to repeat, and to run in several processes at once. Each process claims its packs, and
 every step checks the current state. A killed run is completed by the next one.
@@ -149,8 +149,8 @@ class PackUpkeep:
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
-        # No node refers to a record that is not `known`, because its writer was killed or its page
-        # was taken down. It must be erased.
+        # If no node refers to a record (`one.known` is empty), its writer was killed or its page
+        # was taken down, so the record must be erased.
         packs.catalog.record_dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
@@ -165,7 +165,7 @@ class PackUpkeep:
         return PackRecords(self.zen, self._packs()).read(name, data)
 
     def body_only(self, record: PackedRecord) -> PackRecord:
-        """Return a record with only the body and its owners' URLs from the old record."""
+        """Return a new record with an old record's body, under the URLs of the record's owners."""
         return PackRewriter(self.zen, self._packs()).body_only(record)
 
     def _settle(self, name: str) -> None:

@@ -116,7 +116,7 @@ class Packing:
     def add_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `add`, for several batches, each with its `urls`. Takes equally many multi-gets."""
+        """Like `add`, for several batches, each with its `urls`. Takes no more multi-gets."""
         packs = self._packs
         urls = [page.canonical_url for pages, _ in batches for page in pages if page.content]
         if packs is None or packs.settings.layout != "packs" or not urls:
@@ -178,7 +178,10 @@ class Packing:
         return _Added(one.at, digest, original is not None, other), record
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
-        """Return False if the page was taken down, or if the stored fetch is as new or newer."""
+        """
+        Return False if the page was taken down, its stored content is as new or newer, or an object
+        already has this body.
+        """
         if nodes.is_taken_down(row) or self._takedowns.site_refused(*page.urls, canonical):
             return False
         where = nodes.content_cell(row)
@@ -219,7 +222,7 @@ class Packing:
         return found
 
     def _may_share(self, url: str, row: Row) -> bool:
-        """Return False if the page was taken down or removed."""
+        """Return False if the page was taken down or removed, or is an alias now."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
@@ -229,7 +232,7 @@ class Packing:
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """Return the record, which may belong to yet another page."""
+        """Return the record with the page's body; it may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

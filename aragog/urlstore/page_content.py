@@ -42,8 +42,8 @@ def complete_metadata(
     Adds `status`, `headers`, `fetched_at_ms`, `http_version`, and the server's `address` and `tls`
     version.
 
-    Older versions of aragog stored the response with the requested URL. If that is an alias, this
-    takes one more read; if it has another page now, the response is lost.
+    Older versions of aragog stored the response with the requested URL. If that URL is an alias,
+    this takes one more read; if another page is stored there now, the response is lost.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
@@ -198,7 +198,7 @@ class PageContent:
     def _release_previous(
         self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int
     ) -> None:
-        """Release the earlier content, unless it is newer."""
+        """Release the previous content, unless it is newer than the new content."""
         previous = nodes.content_cell(row)
         if (
             previous is None

@@ -94,7 +94,7 @@ BEFORE_VALUES = 4
 
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
-    """Return the columns to read for `Pages.values`; with `facts`, the last column is `FACTS`."""
+    """Return the columns to read for `Pages.values`; with `facts`, those in `FACTS` come last."""
     first = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
     last = FACTS if facts else ()
     return (*first, *[b"m:" + field.encode() for field in fields], *last)

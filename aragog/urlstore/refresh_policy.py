@@ -25,7 +25,8 @@ from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_page_int
 
 GONE_DELAYS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """
-The waits after the first, second, … consecutive 404 or 410. Then the store gives up on the page.
+The waits after the first, second, … consecutive 404 or 410. The store gives up on the page after
+`refresh.gone_confirmations` of them.
 """
 GONE_SPACING_S = 0.5 * DAY_S
 """Responses within this time, or half of `refresh.max_interval_s` if that is shorter, count as

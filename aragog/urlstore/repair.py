@@ -192,7 +192,7 @@ class Repair:
                     self._put(put, "entry of an item missing")
 
     def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
-        """Delete the record if a killed write left an item that the page does not have."""
+        """Delete a record that a killed write left for an item that the page does not have."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (record_names(entry.url, name, value) for name, value in fields)
         if not self._is_recent(at_ms) and not any(

@@ -129,7 +129,7 @@ def is_gone(error: ClientError) -> bool:
 
 def delete_object(client: Any, bucket: str, name: str) -> None:
     """
-    A missing object is no error.
+    Delete an object; a missing object is no error.
 
     S3 returns 204 for it, other servers 404.
     """

@@ -9,8 +9,8 @@ The index has two kinds of records (`MultiGraph.registry`), in the bucket of the
 | `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
 
 Host and body are 8 bytes of SHA-256 each. A record is written before its page's node, and deleted
-after the node has changed. Each record found is verified at the node. `aragog store repair` adds
-records that were lost, or whose pages were stored before this index existed.
+after the node has changed. Each record that is found is checked against the node. `aragog store
+repair` adds records that were lost, or whose pages were stored before this index existed.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from aragog.urlstore.usual_intervals import FEED, SITEMAP, usual_s
 
 SOURCES = frozenset({SITEMAP, FEED})
 """The page types of sitemaps and feeds in the refresh schedule."""
-# Each read reduces the weight of earlier reads down to the prior's, because a file may become
-# active.
+# Each read reduces the weight of earlier reads, but not below the prior's, because a file may
+# become active.
 _DECAY = 0.95
 
 

@@ -7,12 +7,12 @@ estimate therefore compares how often pages had changed with a signal and withou
 fraction of true signals and `b` the probability of a change without a signal. A page with a signal
 has then changed with probability p + (1-p)b, so `p` is estimated by (changed - expected) / (checked
 - expected), less one and a half standard deviations. `b` is computed from the page's own rate.
-Little is known about a page after two fetches, so the fraction of the host's fetches that find a
-change without a signal is used if it is higher. On a host that dates everything today, pages with
+Little is known about a page after two fetches, so `b` is at least the fraction of the host's
+fetches without a signal that find a change. On a host that dates everything today, pages with
 signals change no more often than others, so `p` is about 0.
 
 If a host reports its changes, the absence of a signal is evidence too. `recall` is the fraction of
-changes on pages in its files that were reported before the fetch. The interval of such pages only
+changes to pages in its files that were reported before the fetch. The interval of such pages only
 has to cover unreported changes (`change_rate`). This is the model of Busa-Fekete and others (A
 Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions
 estimated for each host.
@@ -69,7 +69,7 @@ class HostTrust(NamedTuple):
     changed: float = 0.0
     """How many of these found that the page had changed."""
     expected: float = 0.0
-    """How many of these were expected to find a change, given the pages' own rates."""
+    """How many of the checked fetches were expected to find a change, given the pages' rates."""
     named: float = 0.0
     """Number of changes to listed pages that were reported before the fetch."""
     unnamed: float = 0.0

@@ -294,7 +294,7 @@ class UrlStore:
     def pack_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `pack_pages`, for several batches with one multi-get."""
+        """Like `pack_pages`, for several batches. Takes no more multi-gets."""
         return self._packing.add_batches(batches, now=now)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
@@ -380,7 +380,7 @@ def _external_only(source: str) -> Callable[[bytes], bool]:
     """
     Return a predicate for the links to store as inlinks when `store.inlinks` is "external".
 
-    These lead to other registered domains.
+    Such links lead to another registered domain.
     """
     domain = registered_domain(source)
     return lambda target: registered_domain(target.decode()) != domain

@@ -184,7 +184,7 @@ class ItemReading:
             self._cached.popitem(last=False)
 
     def _usable_record(self, url: str, kind: str) -> Record | None:
-        """Return a page's record; None if it is missing or the reader may not use it."""
+        """Return a page's record; None if it is missing or may not be used for the purpose."""
         if (kind, url) not in self._cached:
             (self._cached[kind, url],) = self._get_many([url], kind)
         record = self._cached[kind, url]

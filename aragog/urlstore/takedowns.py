@@ -101,8 +101,8 @@ class Takedowns:
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
-        Delete data that was fetched from a normalized URL up to `upto_ms`, also under its canonical
-        URL.
+        Delete data that was fetched from a normalized URL up to `upto_ms`, even if it is stored
+        under the canonical URL.
 
         For a page that must not be kept. A later fetch may restore it.
         """
@@ -183,7 +183,7 @@ class Takedowns:
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """Return True if the site of any URL was taken down before the last call to `count`."""
+        """Return True if a site of these URLs was taken down before the last call to `count`."""
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:

@@ -68,7 +68,7 @@ class WebhookRegistry:
         now_ms: int,
         purpose: str | None = None,
     ) -> Webhook:
-        """Deliver the changes after the cursor to this address. Existing webhooks keep theirs."""
+        """Deliver changes after the cursor to this address. A known webhook keeps its cursor."""
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
         row = _PREFIX + webhook.name.encode()

@@ -9,7 +9,8 @@ over folders and S3 prefixes. A body consists of compressed bytes; its `meta` is
 strings. Both are replaced together. Every read is verified: an object against its SHA-256, a record
 against its pointer.
 
-The node determines which URL an object belongs to, and whether it is the newest.
+The page's node in the tables determines which URL an object belongs to, and whether the object is
+the newest.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Stores files in a folder so that readers see each file completely or not at all.
 
 A file is written completely under `<folder>/tmp` and then renamed. With two writers, the later
-rename wins. A killed process leaves at most one file in `tmp`; the next start deletes files there
-that are over an hour old.
+rename wins. Each thread of a killed process leaves at most one file in `tmp`; the next start
+deletes files there that are over an hour old.
 
 By default no write waits for the disk. After a power failure, files from the last seconds may be
 lost or incomplete. Hashes detect this. With `fsync` every write waits for the disk (about 1 ms or
@@ -102,7 +102,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # The rename changes the folder's data (fsync(2)).
+            # The rename is only durable once the folder itself is synced (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)

@@ -61,7 +61,7 @@ def header(body: bytes, meta: Mapping[str, str]) -> bytes:
 
 def unframe(key: str, data: bytes) -> StoredContent:
     """
-    Parse a file into body and meta. Verifies both lengths and the body's hash.
+    Parse a file into body and meta. Verifies the body's hash.
 
     Raises:
         CorruptContent: the file is damaged or not in this format.

@@ -118,7 +118,7 @@ class S3Content(S3Bucket):
 
 
 def _described(meta: Mapping[str, str]) -> str | None:
-    """Return None if meta is too large."""
+    """Return meta as JSON for a header, or None if it is too large."""
     text = json.dumps(dict(meta), separators=(",", ":"))
     # Escape what JSON leaves unescaped but headers do not preserve, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")

@@ -89,8 +89,8 @@ class PackCatalog:
 
     def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
         """
-        Request that records be erased within `content.takedown_hours`, or in the next maintenance
-        run.
+        Request that records be erased within `content.takedown_hours` or, with `at_once`, in the
+        next maintenance run.
         """
         now_ms = self._now_ms()
         asked_ms = 0 if at_once else now_ms
@@ -222,8 +222,8 @@ class PackCatalog:
 
     def dead_bytes(self) -> int | None:
         """
-        Return the bytes of dead records in all packs, from the last complete round of `next_dead`;
-        None before that.
+        Return the bytes of dead records in the packs that `next_dead` returned last; None before
+        its first call.
         """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)

@@ -8,7 +8,7 @@ pointers. If a process is killed before that, their batches run again elsewhere 
 pack.
 
 A pack is recorded in the catalog before it is stored. When all of its batches have written their
-pages, it is settled: marked as complete there. If a pack is never settled, `pack_upkeep` finds its
+pages, it is settled: marked there as complete. If a pack is never settled, `pack_upkeep` finds its
 records without a page.
 """
 

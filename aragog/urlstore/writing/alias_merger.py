@@ -256,8 +256,8 @@ class AliasMerger:
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Schedule fetches of the aliases that matched the page of `canonical`, which is being
-        deleted.
+        Undo the aliases that matched the page of `canonical`, which is being deleted, and make them
+        due.
 
         URLs that redirect to it or were merged by an application stay aliases, as do URLs for which
         `stays` returns True.

@@ -37,7 +37,7 @@ class PageBatchWriter:
         self._unique = unique
 
     def _without_unique_fields(self, page: PageWrite) -> PageWrite:
-        """Remove unique fields whose values belong to another page, so that the rest is stored."""
+        """Remove unique fields. Another page may have their values, and the rest must be stored."""
         if self._unique.isdisjoint(page.fields):
             return page
         fields = {name: v for name, v in page.fields.items() if name not in self._unique}

@@ -3,8 +3,8 @@ Stores a batch's bodies, and releases the previous ones.
 
 Bodies are stored before anything points to them. If a batch was packed before its pages were
 planned (`packing`), some records turn out to be unused, because newer data is stored or the page
-becomes an alias. They are marked as dead. Their URLs keep referring to them, so that takedowns find
-them.
+becomes an alias. Such records are marked as dead. Their URLs keep referring to them, so that
+takedowns find them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Note in the catalog which records are used by pages whose URL is not in the record.
 
-    They are stored under a URL that is not one of their fetch's, or share another page's record.
+    Such pages are stored under a URL that is not one of their fetch's, or share another page's
+    record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)

@@ -9,7 +9,7 @@ restore the data. Then everything else is deleted.
 After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
 another URL. It is deleted as well, but the other URL is not refused.
 
-Every call is safe to repeat. If one is killed, the next call completes its work: a URL is removed
+Every call is safe to repeat. If a call is killed, the next one completes its work: a URL is removed
 last from the list where the takedown found it, and pointers are deleted after their targets.
 """
 
@@ -96,7 +96,7 @@ class Takedown:
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
-        Take down all URLs of a host or domain, and refuse new ones. Returns how many there were.
+        Take down all URLs of a host or domain, and refuse new ones. Returns how many lost data.
 
         Data fetched from them is also deleted under other URLs. An alias of another site's page is
         removed, but the page is kept.
@@ -215,7 +215,7 @@ class Takedown:
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` the page that was fetched from a URL, also under its canonical URL."""
+        """`drop` the page that was fetched from a URL, even if it is stored under another URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
@@ -243,7 +243,7 @@ class Takedown:
         self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Allow a URL to be stored again. Returns False if it was not refused."""
+        """Allow a URL to be stored again. Returns False if it was not taken down or removed."""
         was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
@@ -302,7 +302,7 @@ class Takedown:
             SameContent(self.zen).forget(stored_entries(url, row))
         if items := items_index.stored_records(url, row, columns):
             ItemIndex(self.zen).forget(items)
-        # Delete as of an earlier time, to not hide data that a fetch writes right after this.
+        # Delete as of an earlier time, so that data that a fetch writes next stays visible.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, columns.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)

@@ -170,8 +170,8 @@ class Trust:
         it) now has another page.
 
         The first alias takes over the record, the others become its aliases, and all are due soon.
-        Returns True if there were such aliases. Writing the sender's new page then leaves theirs
-        unchanged.
+        Returns True if there were such aliases. Writing the sender's new page then leaves the
+        aliases' page unchanged.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.page_senders(row)

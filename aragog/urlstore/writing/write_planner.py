@@ -165,7 +165,7 @@ class WritePlanner:
         """
         Hand a never-fetched canonical URL's record over to the aliases that matched it.
 
-        Only if the record was fetched from this page's URL and the page now has other content.
+        Does so only if the record was fetched from this page's URL and the page has changed since.
         Returns True if there were such aliases.
         """
         if is_failed_fetch(page):

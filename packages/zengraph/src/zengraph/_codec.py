@@ -2,10 +2,10 @@
 The row keys of every table.
 
 An id is 16 uniformly distributed bytes. Integers are big-endian, so that keys sort like numbers.
-Ordered indexes, the journal and the log would otherwise grow only at their end. Their keys begin
-with a bucket, the low four bits of a hash, which spreads writes across regions and files. A node's
-rows in ordered indexes are in the same file as the node, because the low bits of the first byte
-select the file.
+The keys of ordered indexes, the journal and the log begin with a bucket, the low four bits of a
+hash, which spreads writes across regions and files. Otherwise, all writes would go to the end of
+the table. A node's rows in ordered indexes are in the same file as the node, because the low bits
+of the first byte select the file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import hashlib
 ID_BYTES = 16
 BUCKETS = 16
 """
-The number of buckets in the tables `d`, `h` and `j`. Stored keys depend on it, so it must never
-change.
+The number of buckets in the tables `d`, `f`, `h`, `i` and `j`. Stored keys depend on it, so it must
+never change.
 """
 
 OUT, IN = b"o", b"i"

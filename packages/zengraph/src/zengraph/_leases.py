@@ -3,7 +3,7 @@ Leases in a cell, for work that only one process may do at a time.
 
 A lease is valid until it is released or expires. It is acquired, renewed and released by
 check-and-put, so each of these steps fails if another process has taken the lease over. The cell
-contains the holder and the expiration time, by the clock of the process that wrote it.
+contains the holder and the expiration time, according to the clock of the process that wrote it.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ A graph with parallel edges, and the basis for a store of records.
 Nodes have properties, each with the time of its value. Edges have a type, a direction and a score.
 Nodes are found by property values, and by ordering keys, which the caller defines.
 
-It works on cell tables without transactions. An edge's outgoing row is written last and is
+The graph works on cell tables without transactions. An edge's outgoing row is written last and is
 authoritative. An index row is written before its property and removed after it, and every hit is
 verified against the node. So a crashed writer leaves behind only rows that readers ignore, and
 repeating the call finishes the write. Each edge is a separate row, so the engine can split a node's
-edges between any two. Lists continue from a cursor, never from an offset.
+edges anywhere. Lists continue from a cursor, never from an offset.
 """
 
 from __future__ import annotations

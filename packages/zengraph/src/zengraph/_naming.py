@@ -30,7 +30,7 @@ PartOf = Callable[[bytes], tuple[bytes, bytes]]
 """Splits a name into its part of the group, and its name within that part. See `Naming`."""
 
 _PLACES = 16
-"""The ranges of keys of a group. Each is in another bucket (`_codec.bucket_of`)."""
+"""The number of key ranges of a group. Each is in a different bucket (`_codec.bucket_of`)."""
 _PLACES_OF_PART = 4
 _HASH_START = 7
 """Where the hash of the name begins in ids with parts."""
@@ -90,7 +90,8 @@ class Naming:
         If groups are stored together, 28 bits come from the group's hash and 100 from the name's.
         Then the probability of a collision among 10^10 names of one group is 10^-10. With parts, 12
         bits come from the part's hash, 16 from three characters, and 74 from the hash of the name.
-        Then it is 3 * 10^-5 among 10^9 names of one part that begin with the same characters.
+        Then the probability is 3 * 10^-5 among 10^9 names of one part that begin with the same
+        characters.
         """
         digest = sha256(name).digest()[:_ID_BYTES]
         if not self.together:

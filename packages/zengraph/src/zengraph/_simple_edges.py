@@ -123,7 +123,7 @@ class SimpleEdges:
         return read_edge(pair.target, row) if SCORE in row else None
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
-        """Remove edges. Missing edges are ignored. Takes two round trips and a read."""
+        """Remove edges. Missing edges are ignored. Takes a read and two writes."""
         found = self._pairs(dict.fromkeys(pairs))
         if not found:
             return

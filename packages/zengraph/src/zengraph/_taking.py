@@ -52,7 +52,7 @@ _MAX_KEPT_BYTES = 65_536
 _MAX_TRIES = 50
 _PAUSE_S = 0.002
 _TAKES_PER_SWEEP = 16
-"""Old receipts are deleted once per this many takes with an id."""
+"""Old receipts are deleted after every sixteenth take from a list, if that take has an id."""
 _MAX_SWEPT_RECEIPTS = 200
 
 

@@ -98,7 +98,8 @@ class LinkGraph:
         """
         Replace the links of a source with these (target, text, tag) tuples. Safe to repeat.
 
-        `at_ms` is when the source had these links (default now). Older links replace no newer ones.
+        `at_ms` is when the source had these links (default now). Older links never replace newer
+        ones.
         """
         now_ms = self._clock.now_ms()
         write = LinksWrite(source, now_ms if at_ms is None else at_ms, PackedLinks.of(links))

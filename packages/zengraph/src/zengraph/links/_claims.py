@@ -7,9 +7,9 @@ A slot has only one compaction at a time, so its numbers are consecutive, as `de
 A lane is claimed by only one compaction at a time, so a source's changes are compacted in order of
 time. All claims are in one cell, which is replaced by check-and-put.
 
-Claims expire, by the clocks of the processes. If the plan was not stored yet, the expired claim is
-void, and its slow process can no longer store a plan. If the plan was stored, the claim remains
-until another process takes it over and executes the plan again.
+Claims expire according to the clocks of the processes. If the plan was not stored yet, the expired
+claim is void, and its slow process can no longer store a plan. If the plan was stored, the claim
+remains until another process takes it over and executes the plan again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALL_LANES = frozenset(range(LANES))
 
 _COLUMN = b"l:claims"
 _FORMER = b"l:plan"
-"""The plan row of earlier versions, which ran one compaction at a time."""
+"""The column with the plan of earlier versions, which ran one compaction at a time."""
 _ATTEMPTS = 1000
 
 

@@ -152,7 +152,7 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact as many of these lanes as `limit` requires, the first free ones.
+        Compact the first of these lanes that are free, as many as `limit` requires.
 
         If `lanes` is None, compact all lanes and the rows outside them. That is possible only while
         no other process compacts. `urgent` ignores `max_compactions`.
@@ -223,7 +223,7 @@ class Compactor:
         return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Execute a dead process's plan. Returns None if no plan is stored."""
+        """Execute a dead process's plan. Returns None if there is none, or it was taken over."""
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:
@@ -318,7 +318,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Return joined posting lines by target, and how many. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and their number. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

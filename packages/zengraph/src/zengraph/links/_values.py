@@ -42,7 +42,7 @@ class ListLimits:
     delta_lines: int = 32
     """A compaction skips a group's first levels if its deltas have this many lines."""
     many_deltas: int = 8
-    """A group or list with this many deltas is merged. It is checked after as many writes."""
+    """A group or list with this many deltas is merged. Also the number of writes between checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class LinksWrite:
     """The links, or a function of the old links, called again after a conflict."""
     is_new: bool = False
     """
-    True if the source has probably no stored links. They are then not read before the write. If
+    True if the source probably has no stored links. The write then does not read them first. If
     there are some, the write takes another attempt.
     """
 

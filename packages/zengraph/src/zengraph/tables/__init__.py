@@ -55,7 +55,7 @@ class RowExtent(NamedTuple):
 
 
 def newest_ms(row: Row) -> int:
-    """Return the time for deleting a row. Now may be too early if a fast clock wrote it."""
+    """Return the time for deleting a row. Now may be too early, if the writer's clock is ahead."""
     return max(cell.at_ms for cell in row.values())
 
 
@@ -140,7 +140,8 @@ class CellTable(Protocol):
         """
         `get` a few rows in the given order; one round trip if the engine supports it.
 
-        Finds a cell that another process moves to a later row, if it writes that row first.
+        Finds a cell that another process moves to a later row, if that process writes the later row
+        first.
         """
         return [self.get(row, columns) for row in rows]
 
@@ -262,12 +263,13 @@ class CellTable(Protocol):
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell contains `expected` (None: is absent); return True if it was put.
+        Put `value` if the cell contains `expected` (None: if it is absent); return True if it was
+        put.
 
         Atomic. Raises InvalidArgument if `expected` or `value` is empty, because HBase does not
         distinguish empty from absent. Delete such a cell at its own `at_ms`, not the current time:
-        on HBase, a delete at the current time hid the next check_and_put of the same millisecond in
-        23 of 200 cases, although that call returned True.
+        on HBase, a delete at the current time often hides the next check_and_put of the same
+        millisecond, although that call returns True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -329,7 +331,7 @@ class Tables(Protocol):
         Put rows of several tables. Safe to repeat. A row is atomic, the batch is not.
 
         Tables are written in the order of their first rows in `puts`, but an engine may write rows
-        with one first key byte in a transaction.
+        with the same first key byte in one transaction.
         """
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:

@@ -5,7 +5,7 @@ The key of a group's row is the hash of a group of names (4 bytes) and, for each
 hexadecimal digit of the list ids in the group. A header cell is
 
     8 bytes   the number of the last delta of slot 0 that is included
-    1 byte    bit 0: the group was divided; bit 1: there is more
+    1 byte    bit 0: the group was divided; bit 1: there is more; bit 2: the group collects lines
     more      2 bytes length, then JSON: the last included delta of each source, the number
               of the last pass, and the pass in progress
     rest      a block of lists (`list_block`); empty for none
@@ -52,7 +52,7 @@ _COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)
 MIN_FAR_FACTOR = 8
 """A group with fewer lines skips no level, because the deltas would be too small."""
 MAX_COLLECTED_DELTAS = 64
-"""With more deltas, a collecting group has other groups' limit for lines, to keep reads fast."""
+"""With more deltas, a collecting group gets the line limit of other groups, to keep reads fast."""
 
 FILTER = b"l:f"
 """The filter of a group's deltas (`delta_filter`)."""

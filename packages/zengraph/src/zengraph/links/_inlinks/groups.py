@@ -134,7 +134,7 @@ class Groups:
         """
         Merge these lists in their deepest groups, so that no group contains a removed link.
 
-        Returns the same ids as `add`. Repeat the call after a crash.
+        Returns the ids of lists that got deltas in their own rows. Repeat the call after a crash.
         """
         all_long: set[bytes] = set()
         for depth in range(MAX_DEPTH + 1):

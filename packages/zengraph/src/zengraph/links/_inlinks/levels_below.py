@@ -6,9 +6,9 @@ sixteen groups below a group are divided, each of them would only collect lines 
 the group above collects more lines itself, and passes them to the 256 groups two levels below.
 
 As in `entry_depths`, a line must not overtake an earlier change to its link, so lines skip a level
-only while the groups on it are empty. All of a group's earlier lines are below it before its next
-pass begins, and a compaction writes to groups below it only while it is empty. So if the groups
-below are read after the group's lines, they show every earlier change to these links.
+only while the groups on it are empty. Before a group's next pass begins, all of its earlier lines
+are in groups below it. A compaction writes to those groups only while the group is empty. So if the
+groups below are read after the group's lines, they show every earlier change to these links.
 """
 
 from __future__ import annotations

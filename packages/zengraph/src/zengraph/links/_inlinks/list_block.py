@@ -49,7 +49,7 @@ def ids(block: bytes) -> bytes:
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """Return the joined lines of the list with that id; empty if it has none."""
+    """Return the joined lines of the list with that id; empty if the block does not have it."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:

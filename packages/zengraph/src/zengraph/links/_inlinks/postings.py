@@ -165,9 +165,9 @@ def spill(sizes: list[int], incoming: int) -> int:
     """
     Return how many of the newest segments to merge with `incoming` sorted lines.
 
-    `sizes` are the segments' line counts, oldest first. A segment is merged if it is less than
-    twice as large as the lines merged so far. So a list of n lines has at most log2(n / 256)
-    segments, and each line is rewritten about as many times.
+    `sizes` are the segments' line counts, oldest first. A segment is merged if it has at most twice
+    as many lines as were merged so far. So a list of n lines has at most log2(n / 256) segments,
+    and each line is rewritten about that often.
     """
     count = 0
     for size in reversed(sizes):

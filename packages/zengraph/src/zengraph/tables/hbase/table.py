@@ -8,7 +8,7 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 - Writes carry the caller's timestamps, so the newest write wins, no matter which arrives first. The
   region server assigns the timestamps of check-and-put and increment, never earlier than that of
   the replaced cell.
-- `rows` omits rows that have none of the columns, as `CellTable` requires.
+- `getRowsWithColumns` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
   returned. So the caller does not occupy a connection while it works, and a failed page can be read
   again.

@@ -83,8 +83,8 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     Return hbase shell commands that create all tables, split into `regions`.
 
     Tables keyed by hashes are split evenly; tables keyed by buckets get a region per bucket. All
-    families are enabled for replication, which costs nothing without a peer. If someone enables it
-    later and forgets a table, that table stays empty at the peer.
+    families are enabled for replication, which costs nothing without a peer. If someone enables
+    replication later and forgets a table, that table stays empty at the peer.
     """
     lines = []
     for name in TABLES:

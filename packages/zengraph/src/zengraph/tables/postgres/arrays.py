@@ -36,7 +36,7 @@ def int8_array(values: Sequence[int]) -> bytes:
 
 
 def xid_array(values: Sequence[bytes]) -> bytes:
-    """Return transaction ids as `xid[]`. They are as read, in binary form."""
+    """Return transaction ids as `xid[]`. The ids are in binary form, as PostgreSQL sent them."""
     parts = [_HEAD.pack(1, 0, XID, len(values), 1)]
     for value in values:
         parts += (b"\0\0\0\4", value)

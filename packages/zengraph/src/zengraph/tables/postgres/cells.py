@@ -1,5 +1,5 @@
 """
-A PostgreSQL table that stores each cell as one row. Every call takes one round trip.
+A PostgreSQL table that stores each cell as one row. Most calls take one round trip.
 
 PostgreSQL compares timestamps itself, so an older put never overwrites a newer one. Batches are
 sorted by key, so two batches lock rows in the same order and cannot deadlock.

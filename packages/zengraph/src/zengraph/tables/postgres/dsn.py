@@ -14,7 +14,7 @@ MASK = "***"
 
 def without_password(url: str) -> str:
     """
-    Return `url` with masked credentials. It may be a URL, PostgreSQL's `key=value` pairs, or
+    Return `url` with masked credentials. `url` may be a URL, PostgreSQL's `key=value` pairs, or
     malformed.
 
     Only harmless parts stay: scheme, hosts, ports and path of a well-formed URL, and values of

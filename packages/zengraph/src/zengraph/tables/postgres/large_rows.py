@@ -1,9 +1,9 @@
 """
 Rows of the nodes table that are too large to be read whole.
 
-Values are stored uncompressed, so the server can read parts of a value. It also builds a changed
-value from parts of the old one, which are not transferred. If a row changes between two reads (its
-version, PostgreSQL's `xmin`, differs), it is read again.
+Values are stored uncompressed, so the server can read parts of a value. The server also builds a
+changed value from parts of the old one, which are not transferred. If a row changes between two
+reads (its version, PostgreSQL's `xmin`, differs), it is read again.
 """
 
 from __future__ import annotations

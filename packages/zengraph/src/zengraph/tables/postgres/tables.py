@@ -74,7 +74,7 @@ class PostgresTables(Tables):
         return self._nodes if name == PACKED else self._others[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`. Takes one round trip and one transaction."""
+        """See `Tables.write`. Writes in one transaction, usually with one round trip."""
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:
             by_table.setdefault(name, []).append((row, cells, at_ms))

@@ -80,7 +80,7 @@ def open_file(
 
     An existing file keeps its page size. A new one gets `new_page_bytes`, or its format's default.
 
-    Two processes must not create one file at the same time: see `StoreFiles.connection`.
+    Two processes must not create the same file at the same time: see `StoreFiles.connection`.
     """
     with suppress(OSError):  # SQLite reports errors below
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))

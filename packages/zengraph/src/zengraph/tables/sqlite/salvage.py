@@ -63,7 +63,8 @@ def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[S
     used only after it is complete and its replacement is recorded.
 
     Raises:
-        StoreUnavailable: the disk is full or not writable, or another process is salvaging.
+        StoreUnavailable: the disk is full or not writable.
+        sqlite3.OperationalError: another process is salvaging.
     """
     with lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
         _salvage_all(shards, report)
