@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from zengraph.tables import CellTable, Put, Tables
+from zengraph.tables import CellTable, Deletion, Put, Tables
 
 NODES = "n"
 
@@ -197,6 +197,16 @@ class _CachedNodes:
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
         return self._cache.read(rows, columns, self._read)
+
+    def put_and_delete_many(
+        self,
+        puts: Sequence[tuple[bytes, Mapping[bytes, bytes], int]],
+        deletions: Sequence[Deletion],
+    ) -> None:
+        try:
+            self._table.put_and_delete_many(puts, deletions)
+        finally:
+            self._cache.drop(_rows([*puts, *deletions]))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)

@@ -138,6 +138,8 @@ def test_every_write_to_nodes_drops_the_rows_even_if_it_fails():
         lambda: tables.write([("n", ROW, {b"m:b": b"5"}, 5)]),
         lambda: nodes.delete(ROW, [b"m:b"], at_ms=6),
         lambda: nodes.delete_many([(ROW, [b"m:b"], 6)]),
+        lambda: nodes.put_and_delete_many([(ROW, {b"m:a": b"7"}, 7)], []),
+        lambda: nodes.put_and_delete_many([], [(ROW, [b"m:a"], 8)]),
         lambda: nodes.incr(ROW, b"c:n", 1),
     ]
     for write in writes:

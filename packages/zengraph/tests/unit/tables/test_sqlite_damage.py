@@ -14,7 +14,9 @@ import pytest
 from zengraph.errors import StoreDamaged, StoreUnavailable
 from zengraph.tables import FORMAT, Cell
 from zengraph.tables.sqlite import SqliteTables
+from zengraph.tables.sqlite.file_locks import lock_file
 from zengraph.tables.sqlite.files import open_file
+from zengraph.tables.sqlite.salvage import LOCK
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -188,6 +190,19 @@ def sizes(folder):
         with closing(sqlite3.connect(path)) as db, suppress(sqlite3.DatabaseError):
             found[path.name] = db.execute("PRAGMA page_size").fetchone()[0]
     return found
+
+
+def test_second_salvage_says_who_runs_the_first(folder):
+    filled(folder, rows=10)
+
+    with (
+        closing(opened(folder)) as tables,
+        lock_file(folder / LOCK, wait_s=1),
+        pytest.raises(
+            StoreUnavailable, match="t: cannot be repaired: .*by another thread of this process"
+        ),
+    ):
+        tables.salvage(print)
 
 
 def test_salvage_saves_rows_in_the_write_ahead_log(folder):

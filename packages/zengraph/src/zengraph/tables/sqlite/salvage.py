@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
 from struct import error as BadStruct  # noqa: N812 - it is an exception
@@ -63,10 +63,13 @@ def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[S
     used only after it is complete and its replacement is recorded.
 
     Raises:
-        StoreUnavailable: the disk is full or not writable.
-        sqlite3.OperationalError: another process is salvaging.
+        StoreUnavailable: the disk is full or not writable, or another process is salvaging.
     """
-    with lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S))
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(str(shards.folder), f"cannot be repaired: {error}") from error
         _salvage_all(shards, report)
     return replacements.unfinished(shards.folder)
 
