@@ -55,7 +55,7 @@ def crawls_due() -> None:
 
 @periodic(PACKS)
 def upkeep_packs() -> None:
-    """Rewrite packs that are half unused, and packs with bytes that must be deleted."""
+    """Rewrite packs (files of many bodies) that are half unused or contain bytes to be deleted."""
     pipeline().maintenance.upkeep_packs()
 
 

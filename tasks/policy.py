@@ -106,7 +106,7 @@ def stage(
         name: the name of the task.
         limit: how many of the tasks run concurrently; None for no limit.
         resend: what happens at the limit: True sends the task again to run later, False drops it.
-        has_result: True if a caller may wait for its result, given a result backend.
+        has_result: True if a caller may wait for the result, provided there is a result backend.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:

@@ -83,7 +83,10 @@ class CrawlCounts:
 
 
 class CrawlCounters:
-    """Each call takes one round trip per server and may raise `BrokerUnavailable`."""
+    """
+    Every call may raise `BrokerUnavailable`. Calls for domains, days or hours scan the counts in
+    several round trips per server. The others take one or two.
+    """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.wrap(nodes)
@@ -127,7 +130,8 @@ class CrawlCounters:
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
         """
         Return outcomes by registered domain.
-        `*` stands for all domains after the first 50,000.
+
+        After a server's first 50,000 pairs of domain and outcome, `*` stands for all other domains.
         """
         outcomes: dict[str, Counter[str]] = {}
         for domain, outcome, count in self._scan_table(numbers, "domains"):
@@ -161,7 +165,8 @@ class CrawlCounters:
     def open_domains(self, number: int) -> Counter[str]:
         """
         Return the approximate number of waiting URLs by registered domain.
-        `*` stands for all domains after the first 50,000.
+
+        `*` has the same meaning as in `domains`.
         """
         waiting = Counter[str]()
         for domain, outcome, count in self._scan_table([number], "domains"):

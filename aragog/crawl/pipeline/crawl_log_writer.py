@@ -26,7 +26,7 @@ from aragog.runtime.extras import require
 from pinlater.redis.errors import redis_errors
 
 PAGES_PER_ROW_GROUP = 10
-"""Pages of rows per row group. Readers of the file load whole row groups."""
+"""Pages of rows per row group. Programs that read the file load whole row groups."""
 
 # Redis syncs its append-only file every second, so a killed server may lose the removal of rows. In
 # that case all rows of the file must come back, not just some.

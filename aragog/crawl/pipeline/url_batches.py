@@ -28,7 +28,8 @@ from urlspelling import url_key
 MAX_CALLS = 100
 """Maximum number of calls per batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
-"""How long a batch is kept after its most recent call. By then its URLs are no longer in flight."""
+"""How long a batch is kept after its most recent call. By then its URLs are no longer in flight,
+except those of named crawls."""
 ERROR_SOURCE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _MAX_KEYS_PER_READ = 5000

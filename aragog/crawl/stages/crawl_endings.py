@@ -48,7 +48,7 @@ class EndedUrl(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """True if no other crawl wants the URL."""
+    """True if the URL ended for all crawls that want it."""
     existed: bool = False
     """True if the page was already stored, even outside any crawl."""
     notes: tuple[str, ...] = ()

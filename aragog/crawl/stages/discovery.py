@@ -44,7 +44,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""Appended to a request ID, under which refreshed links are recorded."""
+"""Appended to the request ID under which refreshed links are recorded."""
 
 
 class _PageLinks(NamedTuple):

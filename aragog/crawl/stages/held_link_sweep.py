@@ -8,7 +8,7 @@ none of a host's links may be followed, they are dropped, so that the crawl can 
 A killed worker cannot end a crawl too early: its URLs count as waiting until their batches are
 redelivered, and a page ends only after its links are held.
 
-Safe to run twice and concurrently: the held set decides what is counted.
+Safe to run twice and concurrently: a link is counted only when its state really changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urlspelling.domain import registered_domain
 MAX_HOSTS = 200
 """How many hosts of a server one run handles."""
 LOOK_AFTER_S = 3_600
-"""After this time, links are reconsidered even if URLs of their domain are waiting, because their
+"""After this time, links are reconsidered even if URLs of their domain are waiting, because the
 host may not answer."""
 
 Enqueue = Callable[[EnqueueOptions, list[str]], int]

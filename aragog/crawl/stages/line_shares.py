@@ -23,7 +23,7 @@ def share_costs(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    Return how much a request with priority 5 adds to each share's virtual time.
+    Return how much a request with priority 5 adds to each crawl's virtual time (fair queuing).
 
     Args:
         shares: numbers of the line's crawls.

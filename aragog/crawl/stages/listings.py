@@ -2,8 +2,8 @@
 Follows the URLs that item rules find: a listing's next pages (`follow`) and items' files (`files`).
 
 Listing pages get the depth of the page that links to them, so that the pages listed on them are
-reached. URL patterns that only accept content do not apply to listing pages. All other rules for
-links do: the crawl's scope, nofollow, `exclude`, and robots.txt.
+reached. `include` patterns do not apply to listing pages. All other rules for links do: the crawl's
+scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
@@ -40,7 +40,7 @@ from urlspelling import normalize
 
 MAX_PAGES = 10_000
 NEXT_PAGES_SUFFIX = ":continued"
-"""Appended to a request ID, under which followed next pages are recorded."""
+"""Appended to the request ID under which followed next pages are recorded."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 

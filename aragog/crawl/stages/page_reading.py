@@ -41,7 +41,7 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     signal_count: float = 0.0
-    """How many refreshes it requests, weighted by the trust in each host."""
+    """How many refreshes the sitemap or feed requests, weighted by the trust in each host."""
 
 
 class SitemapReader(Protocol):
@@ -77,7 +77,7 @@ class PageReader:
     watched_urls: Collection[str] = ()
     """URLs of pages to check for signs of traps."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. Such a file is analyzed as a page."""
+    """Content types of pages. An item's file of such a type is analyzed as a page."""
     bodies: BodyCodec = PLAIN
 
     def read(

@@ -77,8 +77,8 @@ _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.valu
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Return the time before which a URL must be due for this tick. This is now, unless many URLs are
-    late.
+    Return the time before which a URL must be due for this tick. This is now, unless the oldest due
+    URL is late.
 
     A tick covers the time since the previous tick; twice that time if the oldest URL is `smooth_s`
     late, three times if it is twice as late, and so on. So the ticks share a backlog about evenly.

@@ -39,15 +39,15 @@ FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
 """
-Once other sections link to this many useful pages of a template, its other pages are judged
-separately.
+Once other sections link to this many useful pages of a template, the pages that only their own
+section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
-"""If only this many links per useful page are held at the end, all of them are allowed."""
+"""If at the end at most this many links per useful page are held, all of them are allowed."""
 MAX_DOUBTFUL = 3
 """How many doubtful links may be pending at the same time."""
 MAX_PLAIN = 4
@@ -106,15 +106,15 @@ class HostBudget:
     covered: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """URLs whose page was requested under another URL."""
     linked: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links that at least one page has."""
+    """Links that were found on at least one page."""
     judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Pages that were judged, and the canonical URLs that they declared."""
     relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Links that several pages have."""
+    """Links that were found on several pages."""
     listed: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links in lists, combined with the paths of the list."""
+    """Links of useful pages, each combined with the path of its page."""
     lists: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Lists of links, in any order."""
+    """Pages' lists of links, regardless of their order, and pages' texts."""
     rich: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Pages with much new content."""
     ends: SeriesEnds = field(default_factory=SeriesEnds)
@@ -127,14 +127,17 @@ class HostBudget:
     """Links of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
     """
-    Sketches (similarity hashes) of pages, by the hash of the URL and of the URL without one of its
-    parts.
+    Sketches (similarity hashes) of pages, by the hash of the URL, and by the hashes of the URL
+    without one of its parts.
     """
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The page that first had each band (a part of a sketch)."""
 
     def record(self, name: str) -> TemplateRecord:
-        """Return a template's record, or a new one (dropping the least recently used of many)."""
+        """
+        Return a template's record, or a new one. Beyond `MAX_RECORDS`, the least recently used is
+        dropped.
+        """
         found = self.records.get(name)
         if found is None:
             found = self.records[name] = TemplateRecord()
@@ -216,8 +219,8 @@ class HostBudget:
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
-        True if only its own section links to a URL, while other sections link to useful pages of
-        the same template. If the URL's page is useless, this says nothing about those pages.
+        True if only a URL's own section links to it, while other sections link to useful pages of
+        the same template. If the URL's page is useless, this says nothing about the useful ones.
         """
         if not self.origins.is_from_within(is_of.own):
             return False
@@ -304,7 +307,7 @@ class HostBudget:
         )
 
     def _is_sure(self, plain: UrlTemplates) -> bool:
-        """True if nearly all pages of one of its templates were useful so far."""
+        """True if nearly all pages of one of the URL's templates were useful so far."""
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         return any(self.records[name].is_sure for name in names if name in self.records)
 

@@ -5,9 +5,10 @@ The path and the query's parameter names form one template, with placeholders fo
 IDs (`/calendar/{n}/{n}/?view=`). At positions with few different words, a template keeps the words;
 elsewhere it has `*`. The template that keeps only the first word is the URL's *section*. A query
 may begin with a path (`/index.php?/tag/{n}`). A path of several parts also belongs to a branch
-(`/calendar/...`). Three templates apply to the whole host: each parameter name (`?color=`), because
-its effect does not depend on its position; the last word of a path, if the word occurs at several
-positions (`**/about`); and paths or queries that repeat a part of themselves (`{again}`).
+(`/calendar/...`). Three kinds of templates apply to the whole host: each parameter name
+(`?color=`), because its effect does not depend on its position; the last word of a path, if the
+word occurs at several positions (`**/about`); and paths or queries that repeat a part of themselves
+(`{again}`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class UrlPart(NamedTuple):
 
     @property
     def is_of_path(self) -> bool:
-        """True if it consists of the first folders of the path or the last one."""
+        """True if the part consists of the first folders of the path, or of the last one."""
         return "**" in self.template
 
     @property

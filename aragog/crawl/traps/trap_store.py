@@ -5,8 +5,8 @@ Stores the hosts' budgets in Redis, for all processes of a cluster.
     traps.decisions      hash    `<host> <template>` -> `open` or `closed`: operators' decisions
     traps.closed         hash    `<host> <template>` -> why it is closed; for 7 days
 
-A host's key is on one of the `redis.nodes`, chosen by the host's name. The decisions and the list
-of closed templates are on `redis.url`. If budgets are lost, templates are learned again.
+A host's key is on one of the `redis.nodes`. The host's name determines which one. The decisions and
+the list of closed templates are on `redis.url`. If budgets are lost, templates are learned again.
 """
 
 from __future__ import annotations
