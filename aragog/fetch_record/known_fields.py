@@ -21,9 +21,7 @@ def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the values that the dataclass has no fields for, to be written back with the record.
-    """
+    """Return the values that the dataclass has no fields for. They stay with the record."""
     names = _names(kind)
     if names.issuperset(values):
         return {}

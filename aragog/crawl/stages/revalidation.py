@@ -192,9 +192,7 @@ def _is_at_start(job: UrlJob) -> bool:
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """
-    Return the job with its crawl's purposes; a refresh gets those of a crawl that has the page.
-    """
+    """Return the job with its crawl's purposes; a refresh gets those of one crawl of the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()

@@ -30,9 +30,7 @@ def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
-    """
-    True if the URL is a known one with more query parameters, or with folders before its path.
-    """
+    """True if the URL is a known URL plus query parameters, or folders before the path."""
     parts = (part.without for part in plain.parts if not part.is_of_path)
     return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
 
