@@ -40,7 +40,10 @@ _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 
 
 def is_failure(outcome: str) -> bool:
-    """Return True if the site or the network failed. A URL excluded by a rule is not a failure."""
+    """
+    Return True if the site or the network failed, or if this crawler blocked the URL. URLs that the
+    site or the crawl's scope excludes are not failures.
+    """
     return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
 

@@ -92,7 +92,7 @@ MAX_HOP_BYTES = 4_096
 
 
 def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """Return the headers to keep. Drops any that does not fit, but keeps shorter ones after it."""
+    """Return the headers to keep. Skips those that do not fit, but keeps smaller later ones."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )

@@ -99,9 +99,9 @@ class LineShares:
             if len(line.shares) > 1
         }
         self.closed: set[str] = set()
-        """Lines with at least one closed share."""
+        """Lines that are not open for at least one of their crawls."""
         self.all_closed: set[str] = set()
-        """Lines whose shares are all closed."""
+        """Lines that are not open for any of their crawls."""
         limits = open_host_limits(crawls)
         for crawl, max_open in limits.items():
             self._open_hosts(crawl, max_open, due_lines)

@@ -42,7 +42,7 @@ from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from urlspelling.domain import origin
 
-# Another task is fetching the rules. This usually takes less than half a second.
+# How long to wait while another task fetches the rules. It usually takes less than half a second.
 RULES_POLL_MS = 500
 # Slots (request times) further away than this are not reserved for a robots.txt. For URLs, the
 # limit is lower, so a robots.txt gets its slot first.

@@ -1,5 +1,5 @@
 """
-Fetches individual URLs politely, for programs other than workers that wait for the response.
+Fetches individual URLs politely, for programs that wait for the response and are not workers.
 
 Each URL goes through the usual checks: takedowns, blocked hosts, the SSRF filter, robots.txt, a
 slot (request time) of its domain, and a permit right before the request. A failed check is the
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 RULES_POLL_S = 0.25
 """How often to check while another process fetches robots rules."""
 MIN_WAIT_MS = 25
-"""How often to ask for a slot of a domain."""
+"""The shortest wait before asking for a domain's slot again."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of an error response's body to return."""
 _TIMEOUT_REASONS = {

@@ -2,10 +2,11 @@
 A host's budget: decides which of the host's links may be followed. Pure (no I/O).
 
 Each URL template (`templates`) has a record of what its pages brought. The records of a link's
-templates, with more weight on the more precise ones, tell how likely the link's page is useful.
-Links to likely useful pages are followed. The others are held. A few of these are followed as well,
-within the host's allowance, which grows with the number of its useful pages. So traps of any kind
-cost a bounded share of the requests to a host, and a misjudged template gets another chance.
+templates, with more weight on the more precise ones, tell how likely the link's page is to be
+useful. Links to likely useful pages are followed. The others are held. A few of these are followed
+as well, within the host's allowance, which grows with the number of its useful pages. So traps of
+any kind cost a bounded share of the requests to a host, and a misjudged template gets another
+chance.
 
 Doubtful links wait until no other link of the host is in progress: what a page adds is only known
 after all simpler pages were fetched. The budget also learns which parts of URLs do not change the
@@ -88,11 +89,12 @@ class HostBudget:
     """Parts of URLs that may not change the page."""
     usual_news: float = 0.0
     """
-    Mean number of new word pairs of a useful page. Pages with more new pairs have more weight, so
+    Mean number of new word pairs on a useful page. Pages with more new pairs have more weight, so
     many small pages do not lower what is expected of a page.
     """
     news: float = 0.0
-    """The weight of that mean: the number of new pairs of its pages, up to a limit."""
+    """The weight of `usual_news`: the number of new pairs on the pages that it covers, up to a
+    limit."""
     held: int = 0
     """Approximate number of held links."""
     left_out: int = 0

@@ -25,7 +25,8 @@ from zlib import crc32
 AGAIN = "{again}"
 """The template of URLs whose path or query repeats a part of itself."""
 FROM_WITHIN = " <-"
-"""The end of the name of a record for a template's pages that only their section links to."""
+"""Suffix of a record's name. The record is for a template's pages that only their section links
+to."""
 MAX_PARTS = 12
 """Maximum number of folders, and of parameter names, that a URL's templates use."""
 MAX_PAIRED = 5
