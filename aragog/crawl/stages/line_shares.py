@@ -1,5 +1,5 @@
 """
-Divides a domain's slots among crawls, by the weights of crawls and tokens.
+Divides a domain's slots among crawls, according to the weights of crawls and tokens.
 
 A line is a domain's waiting queue, and a slot is the reserved time of one request. A line's slots
 are divided among the tokens with requests in it, and each token's part among its crawls. Crawls

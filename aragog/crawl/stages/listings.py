@@ -10,7 +10,7 @@ separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt a
 most `max_files` files of a page are fetched. A call that refreshes the page fetches its files
 again. The refresh schedule only fetches new files.
 
-A listing has at most `MAX_PAGES` pages. Its jobs count them (`UrlJob.pages`).
+A listing has at most `MAX_PAGES` pages. `UrlJob.pages` counts them.
 
 It is safe to run twice: a call follows each page's next pages once, and skips waiting URLs.
 """

@@ -1,9 +1,8 @@
 """
 Analyzes the pages of a batch within their limits, and detects pages that killed their process.
 
-A page may kill its process by a crash in a parser's C code, or when the kernel enforces a limit.
-The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was
-lost.
+A page kills its process if a parser's C code crashes, or if the kernel enforces a limit. The broker
+then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was lost.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ _MAX_SITEMAPS = 5
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# The part of their usual share that refreshes get while other URLs have reserved a domain's slots.
+# While other URLs have reserved a domain's slots, refreshes get this part of their usual share.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
