@@ -1,8 +1,8 @@
 """
 Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
-A batch that runs twice is counted twice. `InFlightSet.count` returns the exact number of URLs that
-are not done yet.
+A batch that runs twice is counted twice. `InFlightSet.count` returns how many URLs are not done
+yet.
 """
 
 from __future__ import annotations

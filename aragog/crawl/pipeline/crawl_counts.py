@@ -2,7 +2,7 @@
 Counts how many URLs were enqueued for each crawl, and their outcomes.
 
 A crawl's counts are summed across the servers of the in-flight set. Only the scripts that add URLs
-to a crawl or remove them (`in_flight`) change them. So on each server:
+to a crawl or remove them (`in_flight`) change the counts. So on each server:
 
     enqueued = repeated + each outcome + waiting
 

@@ -110,7 +110,7 @@ class Scope:
 
     @classmethod
     def from_rules(cls, rules: Sequence[str]) -> Self:
-        """Create a scope from users' rules, whose hosts and prefixes are not normalized yet."""
+        """Create a scope from users' rules. Their hosts and prefixes need not be normalized."""
         return cls(tuple(_normalize_rule(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:

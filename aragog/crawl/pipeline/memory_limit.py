@@ -19,7 +19,7 @@ from pinlater.redis.errors import redis_errors
 # A fraction of `maxmemory`. The spool may use a quarter of `maxmemory` and contains some bodies
 # when this fraction is reached.
 REFUSE_ABOVE_SHARE = 0.8
-# A producer sends 1,000 URLs (300 KB) in about 50 ms, so 6 MB between two checks.
+# A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
 CACHE_TTL_S = 1.0
 RETRY_AFTER_S = 5.0
 

@@ -56,9 +56,7 @@ class _PageLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """
-    Enqueues URLs in the scope of their crawl. Without scope rules, this is their page's domain.
-    """
+    """Enqueues URLs in their crawl's scope, by default the registered domain of their page."""
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -88,9 +86,7 @@ class Discovery:
         )
 
     def find_watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """
-        Return the URLs of results with depth left, and of all results on hosts with link budgets.
-        """
+        """Return the URLs of results with depth left, and of those on hosts with link budgets."""
         if self.budgets is None:
             return set()
         urls_with_depth = {result.job.url for result in results if result.job.depth > 0}
