@@ -47,7 +47,7 @@ def sweep() -> None:
 
 @periodic(CRAWLS_DUE)
 def crawls_due() -> None:
-    """Decide about held links of crawls, restart recurring crawls, and report finished crawls."""
+    """Decide about crawls' held links, send notices about crawls, and start their due rounds."""
     maintenance = pipeline().maintenance
     maintenance.sweep_held_links()
     maintenance.start_crawls()

@@ -22,7 +22,7 @@ def is_fetched(host: HostBudget, plain: int) -> bool:
 
 
 def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if the URL is that of a known page with meaningless folders before or after the path."""
+    """True if the URL is a known page's URL plus meaningless folders before or after the path."""
     return bool(host.meaningless) and any(
         part.is_of_path and part.without in host.seen and host.is_meaningless(part.template)
         for part in plain.parts

@@ -239,7 +239,10 @@ def _folded(segment: str) -> str:
 
 
 def _value(name: str, value: str, path: str, words: PathWords | None) -> str:
-    """Return a parameter's value if the parameter has few values, as actions do; otherwise ""."""
+    """
+    Return a parameter's value if it has few values, as actions do; `_LIST` for a list; otherwise
+    "".
+    """
     if _LISTED.search(value):
         return _LIST
     if words is None or not _WORD.fullmatch(value):
