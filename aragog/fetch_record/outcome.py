@@ -73,7 +73,7 @@ class OutcomeKind(StrEnum):
     def read(cls, name: str) -> OutcomeKind:
         """
         Return the outcome with this name. For a name from a newer version, this returns a value
-        that equals none of the members.
+        that is not equal to any member.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.

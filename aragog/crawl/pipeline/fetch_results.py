@@ -3,7 +3,7 @@ Converts the fetcher's outcomes to the results in messages.
 
 Response headers are kept in order, up to a limit. Most responses have 1 to 2 KB of headers, but
 some sites send 60 KB. Headers that later stages read are always kept. Cookie values are removed,
-because readers of the store, a WARC export or the API must not be able to use the crawler's
+because whoever reads the store, a WARC export or the API must not be able to use the crawler's
 sessions. Cookies' names and attributes are kept.
 """
 

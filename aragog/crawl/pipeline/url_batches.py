@@ -89,7 +89,7 @@ class UrlBatches:
         """
         Return the URLs left in a batch; None for an unknown batch.
 
-        Takes one round trip per 5,000 URLs.
+        Takes two round trips per domain with up to 5,000 URLs, and more for larger domains.
         """
         with redis_errors(ERROR_SOURCE):
             calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)

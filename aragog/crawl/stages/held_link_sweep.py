@@ -2,8 +2,8 @@
 Follows or drops the held links of hosts whose pages have stopped arriving.
 
 Links are held while pages of their URL templates are in progress (`link_budgets`). Once the crawl
-has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If
-none of a host's links may be followed, they are dropped, so that the crawl can end.
+has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If no
+link of a host may be followed, its held links are dropped, so that the crawl can end.
 
 A killed worker cannot end a crawl too early: its URLs count as waiting until their batches are
 redelivered, and a page ends only after its links are held.
