@@ -47,7 +47,7 @@ def sweep() -> None:
 
 @periodic(CRAWLS_DUE)
 def crawls_due() -> None:
-    """Decide about held links of crawls, restart recurring crawls, and report finished crawls."""
+    """Decide about crawls' held links, send notices about crawls, and start their due rounds."""
     maintenance = pipeline().maintenance
     maintenance.sweep_held_links()
     maintenance.start_crawls()
@@ -55,7 +55,7 @@ def crawls_due() -> None:
 
 @periodic(PACKS)
 def upkeep_packs() -> None:
-    """Rewrite packs that are half unused, and packs with bytes that must be deleted."""
+    """Rewrite packs (files of many bodies) that are half unused or contain bytes to be deleted."""
     pipeline().maintenance.upkeep_packs()
 
 

@@ -23,8 +23,8 @@ from pinlater.envelope import ATTEMPT_PROPERTY
 from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
-# While the infrastructure does not respond, a task is retried after 1, 2, 4 … 60 s, for hours. Its
-# message stays in the broker.
+# While the infrastructure does not respond, a task is retried for hours, after at most 1, 2, 4 … 60
+# seconds. Its message stays in the broker.
 MAX_BACKOFF_S = 60
 MAX_RETRIES = 200
 # Delay for messages that this version cannot read. An attempt takes 1 ms.
@@ -106,7 +106,7 @@ def stage(
         name: the name of the task.
         limit: how many of the tasks run concurrently; None for no limit.
         resend: what happens at the limit: True sends the task again to run later, False drops it.
-        has_result: True if a caller may wait for its result, given a result backend.
+        has_result: True if a caller may wait for the result, provided there is a result backend.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -142,7 +142,7 @@ TASK_CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature",
 
 def callable_module(task: Any) -> Callable[[str], Any]:
     """
-    Return a module's `__getattr__`, with which one can call the module like its task.
+    Return a `__getattr__` for a module, so that the module can be called like its task.
 
     `from aragog.tasks import fetch` imports the module, so `fetch.delay(url)` looks up the
     attribute there.
@@ -228,8 +228,8 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     Retry the task later, even if the broker does not accept the retry.
 
     Celery retries by sending a new message. If that fails, Celery would reject the current message
-    and lose its batch, so this requeues it, delayed by the queue's retry policy. The attempt does
-    not count.
+    and lose its batch, so this requeues it, with the delay of the queue's retry policy. The attempt
+    does not count.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=MAX_BACKOFF_S, full_jitter=True

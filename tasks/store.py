@@ -3,8 +3,9 @@ The task that writes pages and fetch outcomes.
 
 It is safe to run twice; see aragog.crawl.stages.store.
 
-A batch mostly waits until the pack with its content is stored. A process therefore runs many
-batches, each in a thread, but only `workers.store` threads read the spool and write to the store.
+A batch mostly waits until the pack (a file of many bodies) with its content is stored. A process
+therefore runs many batches, each in a thread, but only `workers.store` threads read the spool and
+write to the store.
 """
 
 from __future__ import annotations

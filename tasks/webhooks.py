@@ -22,5 +22,5 @@ def webhooks_due() -> None:
 
 @stage(WEBHOOK)
 def webhook(message: dict[str, Any]) -> None:
-    """Post one delivery. If the receiver does not accept it, it is retried later."""
+    """Post one delivery. If the receiver does not accept it, the delivery is retried later."""
     send_all(pipeline().webhooks.deliver(Delivery.read(message)))

@@ -126,12 +126,12 @@ worker_ready.connect(_release_urls, weak=False)
 
 
 def _connect_content(**_: Any) -> None:
-    """Connect a `store` worker to S3 now, or the first page would wait for a second."""
+    """Connect a `store` worker to S3 now, or the first page would wait about a second."""
 
     def connect() -> None:
         from aragog.workers.services import pipeline  # noqa: PLC0415 - not for producers
 
-        with suppress(*CONFIG, *TRANSIENT):  # the first job raises it
+        with suppress(*CONFIG, *TRANSIENT):  # the first job raises the error
             pipeline().store.store.bodies.connect()
 
     is_on_s3 = process_settings().content.engine == "s3"

@@ -2,7 +2,7 @@
 Limit a process's concurrent jobs: few while its threads compete for the CPU, more otherwise.
 
 A process's threads share one core. When pages arrive quickly, more threads only add context
-switches: in a local crawl, 40 threads took 1.4 times the CPU time per page of 12 threads, and 75 MB
+switches: in a local crawl, 40 threads took 40% more CPU time per page than 12 threads, and 75 MB
 more memory (`python -m bench.crawl`). When responses are slow, too few threads leave the core idle
 (docs/adr/0081).
 """

@@ -26,7 +26,8 @@ def install() -> None:
 
     def refresh(url: str) -> str:
         with suppress(InvalidUrl):  # the producer reports invalid URLs below
-            if parts.store().takedowns.refused([normalize(url)]):  # producers only check hosts
+            # The producer checks only its copy of the takedowns, which may be old.
+            if parts.store().takedowns.refused([normalize(url)]):
                 return TAKEN_DOWN
         (result,) = producer().enqueue([url], priority=0, refresh=True)
         accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)

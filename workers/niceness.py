@@ -16,8 +16,8 @@ def be_nice(niceness: int) -> None:
     Raise the niceness of this process, and of its scheduling group if it leads a session.
 
     Linux with CONFIG_SCHED_AUTOGROUP only compares niceness within a session (sched(7)). Only a
-    session's first process sets the group's niceness, as each process of `aragog up` does; others
-    might change a whole terminal's.
+    session's first process sets the group's niceness; each process of `aragog up` is one. Any other
+    process might change the niceness of a whole terminal.
     """
     os.nice(niceness)
     if niceness and os.getsid(0) == os.getpid():

@@ -16,8 +16,8 @@ from urlspelling.domain import registered_domain
 # A page creates several thousand objects without cycles. By default, the garbage collector would
 # run after every 700 objects.
 GC_THRESHOLD = 20_000
-# After this time (5 ms by default), a thread that waits for the GIL makes another release it. If
-# threads mostly wait for the network, a short time only causes more switches.
+# After this time (5 ms by default), a thread that waits for the GIL makes the running thread
+# release it. If threads mostly wait for the network, a short time only causes more switches.
 SWITCH_INTERVAL_S = 0.03
 # Modules that Celery imports when a worker or beat starts.
 CELERY_MODULES = (

@@ -4,10 +4,11 @@ Worker roles: the queues, pool and size of each role.
 `fetch` and `webhooks` wait for the network, so they use threads. A `fetch` process also fetches
 robots.txt, so that both share a host's connections; `share_threads` divides the threads.
 `canonicalize` needs CPU time, so it uses processes. `store` waits for disks and gateways, so it
-uses threads: a few that write, and many that wait until the pack with their pages' content is
-stored. `upkeep` runs the maintenance tasks that beat, the scheduler, starts, and writes watches.
-`render` is only needed if `rendering.hosts` lists hosts; its threads wait for browsers. A role is
-just a set of command-line options: any Celery worker with the same queues does the same work.
+uses threads: a few that write, and many that wait until the pack (a file of many bodies) with their
+pages' content is stored. `upkeep` writes watches, and runs the maintenance tasks that beat (the
+scheduler) starts. `render` is only needed if `rendering.hosts` lists hosts; its threads wait for
+browsers. A role is just a set of command-line options: any Celery worker with the same queues does
+the same work.
 
 Brokers other than pinlater cannot limit a process's jobs from one queue. Slow robots.txt files
 would use up all `fetch` threads there, so `upkeep` consumes their queue.
@@ -153,7 +154,7 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. If such a process fetches robots.txt files, slow ones delay neither.
+    refreshes. If such a process fetches robots.txt files, slow files delay neither of them.
 
     Args:
         concurrency: the worker's concurrency. Webhooks and upkeep share it in proportion to their

@@ -130,7 +130,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
 
 
 def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
-    # With pinlater, workers do not claim this message while the spool is closed.
+    # With pinlater, workers claim no fetches while the spool is closed.
     spool_space = SpoolSpace(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(

@@ -71,8 +71,8 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     """
-    Return the cell tables on PostgreSQL, which connect on first use. `options` are those that only
-    this engine has.
+    Return the cell tables on PostgreSQL, which connect on first use. `options` are arguments that
+    only this engine takes.
     """
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 

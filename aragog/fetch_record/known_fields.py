@@ -1,5 +1,5 @@
 """
-Reads records that another version of aragog wrote, which may have unknown fields.
+Reads records of other versions of aragog. Such records may have unknown fields.
 
 During an upgrade, old and new processes share Redis, the broker and the store.
 """
@@ -21,7 +21,7 @@ def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all other values, to be written back with the record."""
+    """Return the values that the dataclass has no fields for. They stay with the record."""
     names = _names(kind)
     if names.issuperset(values):
         return {}

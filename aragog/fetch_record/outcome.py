@@ -73,7 +73,7 @@ class OutcomeKind(StrEnum):
     def read(cls, name: str) -> OutcomeKind:
         """
         Return the outcome with this name. For a name from a newer version, this returns a value
-        that equals none of the members.
+        that is not equal to any member.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -119,7 +119,7 @@ class FetchRecord:
     final_url: str = ""
     """The URL of the last response, normalized. Equals `url` without redirects."""
     fetched_at_ms: int = 0
-    """When the fetch started, on the worker's clock."""
+    """When the fetch started. Workers use the Redis server's clock."""
     status: int | None = None
     """Status of the last response. None without a usable response."""
     reason: str | None = None
@@ -157,8 +157,8 @@ class FetchRecord:
     """The price in a 402 response (Crawler-Price), such as `USD 0.01`."""
     robots_preferences: str | None = None
     """What robots.txt states about the use of the page, one statement per line: `ai-train=n
-    (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
-    returned no page."""
+    (robots.txt line 4, Content-Usage: train-ai=n)`. If it states nothing: empty for a page, None
+    for a fetch without a page."""
     page_preferences: str | None = None
     """What the page's own headers and elements state, in the same form. None if no page was
     read."""
@@ -286,8 +286,8 @@ class Deferred(FetchRecord):
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again, by the limiter's clock for SLOT and VISIT_TIME, and by the worker's for
-    EGRESS and SIGN_IN."""
+    """When to try again, by the limiter's clock for SLOT and VISIT_TIME, and by the fetcher's clock
+    for EGRESS and SIGN_IN."""
     reason: str = ""
 
 
@@ -304,8 +304,8 @@ class Redirected(Deferred):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Failure):
     """
-    robots.txt disallows the URL, or the target of a redirect is disallowed, taken down
-    or blocked.
+    robots.txt or the site's statements about allowed uses exclude the URL, it was taken down, or it
+    redirects to a URL that must not be requested.
     """
 
     outcome: OutcomeKind = OutcomeKind.REFUSED
@@ -314,7 +314,10 @@ class Refused(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(Failure):
-    """The SSRF filter blocks the URL or its address, or an operator blocked its host."""
+    """
+    The SSRF filter blocks the URL or its address, an operator blocked its host, or the User-Agent
+    has no contact address.
+    """
 
     outcome: OutcomeKind = OutcomeKind.BLOCKED
     cause: RefusalCause
@@ -336,7 +339,7 @@ WITHHELD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(WithoutPage):
-    """The page does not exist: 404, 410 or another such 4xx."""
+    """The page does not exist: 404, 410 or another 4xx without an outcome of its own."""
 
     outcome: OutcomeKind = OutcomeKind.GONE
     reason: str = ""

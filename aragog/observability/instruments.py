@@ -1,8 +1,8 @@
 """
 Durations and counts that this process's hot paths record.
 
-Labels are names from the code, never data from a website or a client, so the number of series is
-bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
+Labels are names from the code or the settings, never data from a website or a client, so the number
+of series is bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
 `aragog.observability.prometheus_export` exports the sums. Values that are read on request, such as
 the number of waiting URLs, are in `aragog.dashboard.scraped_metrics`.
 
@@ -104,7 +104,7 @@ class Histogram:
 
 class Counter:
     """
-    Counts events, with one label.
+    Counts events, with one label or none.
 
     Args:
         name, description, label: see `Histogram`.

@@ -1,9 +1,9 @@
 """
 Strings that must not be printed: passwords, tokens, and URLs that may contain them.
 
-Both types are subclasses of `str`, so libraries accept them. They print as a mask (`repr`, `str`,
-f-strings, `%s`), so logs and error messages do not contain them. `reveal` returns the original
-string.
+`Secret` and `SecretUrl` are subclasses of `str`, so libraries accept them. They print as a mask
+(`repr`, `str`, f-strings, `%s`), so logs and error messages do not contain the secrets. `reveal`
+returns the original string.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ NO_URL = SecretUrl()
 
 def mask(section: object, **values: Any) -> None:
     """
-    Replace fields of a frozen dataclass, such as a section of the settings, by values of secret
+    Replace fields of a frozen dataclass, such as a section of the settings, with values of secret
     types.
     """
     for name, value in values.items():

@@ -1,7 +1,7 @@
 """
 Folders with short paths for Unix sockets.
 
-`data_dir` and TMPDIR can be much longer (4,096 bytes) than a socket's path.
+`data_dir` and TMPDIR can be much longer (4,096 bytes) than the path of a socket may be.
 """
 
 from __future__ import annotations

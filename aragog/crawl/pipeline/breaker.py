@@ -12,7 +12,7 @@ from dataclasses import dataclass
 MAX_CONSECUTIVE_ERRORS = 3
 """This many consecutive failures take a server out of rotation."""
 MAX_RESPONSE_S = 1.0
-"""A single slower response takes a server out of rotation."""
+"""A single response slower than this takes a server out of rotation."""
 PROBE_INTERVAL_S = 5.0
 
 

@@ -1,4 +1,4 @@
-"""Changes as JSON, for readers of the feed and for webhooks."""
+"""Changes as JSON, for clients of the feed and for webhooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reader = Callable[[str, bytes], Any]
 
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
-    """Return a change as readers receive it (docs/refresh.md)."""
+    """Return a change as clients and webhooks receive it (docs/refresh.md)."""
     extra_members: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

@@ -1,9 +1,9 @@
 """
 Notifies waiting callers when their URLs are done (stored or given up).
 
-`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. If callers are
-waiting, one thread of their process listens to the channel. A broken connection loses messages, so
-after each reconnection the thread notifies all waiting callers, and they read the store again.
+`InFlightSet` publishes the keys of finished URLs on one Redis channel. If callers are waiting, one
+thread of their process listens to the channel. A broken connection loses messages, so after each
+reconnection the thread notifies all waiting callers, and they read the store again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
-A batch that runs twice is counted twice. `InFlightSet.count` returns the exact number of URLs that
-are not done yet.
+A batch that runs twice is counted twice. `InFlightSet.count` returns how many URLs are not done
+yet.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_RENDERED = "not_rendered"
 TEMPLATES_CLOSED = "templates_closed"
 """URL templates whose links are no longer followed."""
 LINKS_LEFT_OUT = "links_left_out"
-"""Links with such a template that were not followed."""
+"""Links that were not followed because their URL template is closed."""
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
     ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,

@@ -2,7 +2,7 @@
 Counts how many URLs were enqueued for each crawl, and their outcomes.
 
 A crawl's counts are summed across the servers of the in-flight set. Only the scripts that add URLs
-to a crawl or remove them (`in_flight`) change them. So on each server:
+to a crawl or remove them (`in_flight`) change the counts. So on each server:
 
     enqueued = repeated + each outcome + waiting
 
@@ -40,7 +40,10 @@ _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 
 
 def is_failure(outcome: str) -> bool:
-    """Return True if the site or the network failed. A URL excluded by a rule is not a failure."""
+    """
+    Return True if the site or the network failed, or if this crawler blocked the URL. URLs that the
+    site or the crawl's scope excludes are not failures.
+    """
     return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
 
@@ -83,7 +86,10 @@ class CrawlCounts:
 
 
 class CrawlCounters:
-    """Each call takes one round trip per server and may raise `BrokerUnavailable`."""
+    """
+    Every call may raise `BrokerUnavailable`. Calls for domains, days or hours scan the counts in
+    several round trips per server. The others take one or two.
+    """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.wrap(nodes)
@@ -127,7 +133,8 @@ class CrawlCounters:
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
         """
         Return outcomes by registered domain.
-        `*` stands for all domains after the first 50,000.
+
+        After a server's first 50,000 pairs of domain and outcome, `*` stands for all other domains.
         """
         outcomes: dict[str, Counter[str]] = {}
         for domain, outcome, count in self._scan_table(numbers, "domains"):
@@ -161,7 +168,8 @@ class CrawlCounters:
     def open_domains(self, number: int) -> Counter[str]:
         """
         Return the approximate number of waiting URLs by registered domain.
-        `*` stands for all domains after the first 50,000.
+
+        `*` has the same meaning as in `domains`.
         """
         waiting = Counter[str]()
         for domain, outcome, count in self._scan_table([number], "domains"):

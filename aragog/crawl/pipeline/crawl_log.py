@@ -46,9 +46,8 @@ COLUMNS = {
     "request_id": "string",
     "same_as": "string",
 }
-"""Types by column. `fetched_at` is by the worker's clock and `logged_at` by the Redis server's,
-both in ms, UTC. If the body was not stored again, `same_as` is the URL of the page that already has
-it."""
+"""Types by column. `fetched_at` and `logged_at` are by the Redis server's clock, in ms, UTC. If the
+body was not stored again, `same_as` is the URL of the page that already has it."""
 
 
 def make_rows(

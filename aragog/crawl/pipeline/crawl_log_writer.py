@@ -1,11 +1,11 @@
 """
 Writes the files of the crawl log.
 
-The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, a
-file's name and rows depend only on its span. Rows are removed from Redis once the file is durable,
-so if a writer is killed before that, the next one writes the same file again. A lease keeps two
-writers from doing the same work. Each row is in exactly one file. If a batch ran twice, its fetches
-have two rows with the same `url` and `fetched_at`.
+The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor
+(Pinterest's log archiver), a file's name and rows depend only on its span. Rows are removed from
+Redis once the file is durable, so if a writer is killed before that, the next one writes the same
+file again. A lease keeps two writers from doing the same work. Each row is in exactly one file. If
+a batch ran twice, its fetches have two rows with the same `url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aragog.runtime.extras import require
 from pinlater.redis.errors import redis_errors
 
 PAGES_PER_ROW_GROUP = 10
-"""Pages of rows per row group. Readers of the file load whole row groups."""
+"""Pages of rows per row group. Programs that read the file load whole row groups."""
 
 # Redis syncs its append-only file every second, so a killed server may lose the removal of rows. In
 # that case all rows of the file must come back, not just some.

@@ -25,7 +25,7 @@ from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
-"""Built-in crawls, for URLs enqueued without a name, and for refreshes."""
+"""The built-in crawls: one for URLs enqueued without a crawl's name, and one for refreshes."""
 FIRST_NUMBER = 2
 BUILT_IN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -104,8 +104,8 @@ class CrawlRecord(CrawlTerms):
     round_bytes: int = 0
     """The bytes counted before the round started. They do not count toward `max_bytes`."""
     told_ms: int = 0
-    """Changes to the crawl's pages have been reported up to this time, by the Redis server's clock.
-    The next run reports later changes. 0 before the first run."""
+    """`aragog run` has reported changes to the crawl's pages up to this time, by the Redis server's
+    clock. The next run reports later changes. 0 before the first run."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -211,7 +211,7 @@ def check_name(name: str) -> None:
 
 @cache
 def built_in_record(number: int) -> CrawlRecord:
-    """Return the record of a built-in crawl. Cached, because each page asks for it twice."""
+    """Return the record of a built-in crawl. Cached, because it is needed twice per page."""
     return CrawlRecord(name=BUILT_IN_NAMES[number], number=number)
 
 

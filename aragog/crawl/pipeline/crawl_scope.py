@@ -47,7 +47,7 @@ class ScopeVerdict(NamedTuple):
 
     accepted: bool
     rule: str
-    """The rule; `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
+    """The deciding rule. If none of the scope's rules decided, a description such as `NO_RULE`."""
 
 
 class _Rule(NamedTuple):
@@ -110,7 +110,7 @@ class Scope:
 
     @classmethod
     def from_rules(cls, rules: Sequence[str]) -> Self:
-        """Create a scope from users' rules, whose hosts and prefixes are not normalized yet."""
+        """Create a scope from users' rules. Their hosts and prefixes need not be normalized."""
         return cls(tuple(_normalize_rule(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
@@ -147,7 +147,7 @@ class Scope:
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
-        Decide by type and language whether a page is in scope.
+        Decide from a page's type and language whether it is in scope.
 
         Args:
             content_type: with or without parameters; None if the page has none.

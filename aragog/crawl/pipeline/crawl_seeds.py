@@ -55,7 +55,7 @@ class CrawlSeeds:
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """Yield options, and up to 1,000 of the crawl's seeds that have them."""
+        """Yield pairs: enqueue options, and up to 1,000 of the crawl's seeds with these options."""
         groups: dict[bytes, list[str]] = {}
         with _translate_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_GROUP_SIZE):

@@ -17,7 +17,8 @@ class EnqueueStatus(StrEnum):
     OUT_OF_SCOPE = "out of scope"
     """The URL is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"
-    """The crawl has reached its maximum number of URLs."""
+    """The crawl has reached its maximum number of URLs (in total or for this host), or the quota of
+    its token is used up."""
 
 
 @dataclass(frozen=True, slots=True)

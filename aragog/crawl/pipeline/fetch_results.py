@@ -3,7 +3,7 @@ Converts the fetcher's outcomes to the results in messages.
 
 Response headers are kept in order, up to a limit. Most responses have 1 to 2 KB of headers, but
 some sites send 60 KB. Headers that later stages read are always kept. Cookie values are removed,
-because readers of the store, a WARC export or the API must not be able to use the crawler's
+because whoever reads the store, a WARC export or the API must not be able to use the crawler's
 sessions. Cookies' names and attributes are kept.
 """
 
@@ -92,7 +92,7 @@ MAX_HOP_BYTES = 4_096
 
 
 def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """Return the headers to keep. Drops any that does not fit, but keeps shorter ones after it."""
+    """Return the headers to keep. Skips those that do not fit, but keeps smaller later ones."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )

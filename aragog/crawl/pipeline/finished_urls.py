@@ -95,8 +95,8 @@ class FinishedUrls:
     """
     The results already delivered for each caller's message, in one Redis hash per message.
 
-    They prevent duplicates, and combine the results of a message. Each call takes one round trip
-    and may raise `BrokerUnavailable`.
+    These records prevent duplicate deliveries, and collect all results of a message. Each call
+    takes one round trip and may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:

@@ -19,7 +19,7 @@ from pinlater.redis.errors import redis_errors
 # A fraction of `maxmemory`. The spool may use a quarter of `maxmemory` and contains some bodies
 # when this fraction is reached.
 REFUSE_ABOVE_SHARE = 0.8
-# A producer sends 1,000 URLs (300 KB) in about 50 ms, so 6 MB between two checks.
+# A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
 CACHE_TTL_S = 1.0
 RETRY_AFTER_S = 5.0
 
@@ -34,7 +34,7 @@ class Usage(NamedTuple):
 
 class Admission:
     """
-    Measures the memory use of the Redis servers for new URLs.
+    Measures the memory use of the Redis servers that store new URLs.
 
     The shared servers have different data, so the fullest one counts. The broker's shards can
     replace each other, so the emptiest one counts, and shards that do not respond are skipped
@@ -79,7 +79,7 @@ class Admission:
     def refusal(self) -> SlowDown | None:
         """Return why new URLs are refused, or None. Raises `BrokerUnavailable`."""
         server, share = self.usage()
-        # If a server is completely full, its own `BrokerFull` is raised instead: waiting may not
+        # If a server is completely full, enqueuing raises `BrokerFull` instead: waiting may not
         # help.
         if REFUSE_ABOVE_SHARE < share < 1:
             return SlowDown(

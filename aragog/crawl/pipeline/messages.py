@@ -14,7 +14,7 @@ messages carry their tokens.
 Every batch has a version: `VERSION`, or `DICTIONARY_VERSION` if the batch refers to bodies that are
 compressed with a dictionary. A newer version raises `NewerMessage`, and the job returns to the
 queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
-version, fields are only added. Readers pass on unknown fields of a job or a fetch, but ignore
+version, fields are only added. Workers pass on unknown fields of a job or a fetch, but ignore
 unknown fields of a batch. So anything that must stay with a URL has to be a field of its job.
 """
 

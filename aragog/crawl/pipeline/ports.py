@@ -43,7 +43,10 @@ class BodyStore(Protocol):
         """Delete the blobs. Unknown tokens are ignored."""
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
-        """Stop counting these blobs toward the limit, because an open pack has a copy in memory."""
+        """
+        Stop counting these blobs toward the limit, because an open pack (a file of many bodies) has
+        copies in memory.
+        """
 
 
 class BoundedBodyStore(BodyStore, Protocol):

@@ -24,7 +24,8 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     Return the batch in a message, with normalized URLs, and the problems with unreadable entries.
 
     Raises:
-        InvalidMessage: not a batch, a batch of another version, or a batch without a usable entry.
+        InvalidMessage: not a batch, a batch of another version, or a batch whose entries are all
+            unreadable.
     """
     jobs: list[UrlJob] = []
     problems: list[str] = []

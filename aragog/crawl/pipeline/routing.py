@@ -189,8 +189,8 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only used for these messages. Other tasks may contain dates and UUIDs, which kombu encodes in its
-# own way.
+# Only used for the messages of stages and producers. Other tasks may contain dates and UUIDs, which
+# kombu encodes in its own way.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type

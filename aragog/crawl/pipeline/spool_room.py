@@ -2,7 +2,7 @@
 Back-pressure from the spool: delays fetches while it is full.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolSpace.wait_until_open`), and so do the messages behind it.
+brokers, a task waits instead (`SpoolSpace.wait_until_open`), and the messages after it wait, too.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class SpoolSpace:
     def reservation(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
         Reserve space for up to `count` bodies, and release it on exit. Yields None after
-        `MAX_WAIT_S` without space for one body. Only urgent fetches may use a closed spool.
+        `MAX_WAIT_S` without space for one body. Only urgent fetches may fill the spool beyond
+        `SpoolBounds.max_claimed_bytes`.
 
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.

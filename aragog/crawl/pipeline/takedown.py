@@ -1,9 +1,9 @@
 """
 Applies a takedown outside the store: informs producers, and purges Redis and the broker.
 
-`SiteBlocks` is a copy of the store's list in Redis, so that callers are informed immediately and no
-message is sent. If the copy is lost or outdated, the fetch and store stages still refuse the URLs,
-because they check the store itself.
+`SiteBlocks` is a copy of the store's takedowns in Redis, so that callers are informed immediately
+and no message is sent. If the copy is lost or outdated, the fetch and store stages still refuse the
+URLs, because they check the store itself.
 
 Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
 until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
@@ -140,8 +140,8 @@ class Purge:
             later.
         admin: access to the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
-        drop_dead_letters: removes another broker's dead letters, by their arguments. Returns how
-            many.
+        drop_dead_letters: on brokers other than pinlater, removes the dead letters whose arguments
+            match. Returns how many.
     """
 
     refused: FindRefused

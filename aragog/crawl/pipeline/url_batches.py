@@ -28,7 +28,8 @@ from urlspelling import url_key
 MAX_CALLS = 100
 """Maximum number of calls per batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
-"""How long a batch is kept after its most recent call. By then its URLs are no longer in flight."""
+"""How long a batch is kept after its most recent call. By then its URLs are no longer in flight,
+except those of named crawls."""
 ERROR_SOURCE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _MAX_KEYS_PER_READ = 5000
@@ -88,7 +89,7 @@ class UrlBatches:
         """
         Return the URLs left in a batch; None for an unknown batch.
 
-        Takes one round trip per 5,000 URLs.
+        Takes two round trips per domain with up to 5,000 URLs, and more for larger domains.
         """
         with redis_errors(ERROR_SOURCE):
             calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)

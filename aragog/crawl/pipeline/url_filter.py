@@ -23,7 +23,8 @@ class UrlFilter:
     of `exclude`.
 
     Raises:
-        BadInput: a pattern is empty, is too long or contains a line break, or there are too many.
+        BadInput: a pattern is empty, is too long or contains an unprintable character, or there are
+            too many patterns.
     """
 
     include: tuple[str, ...] = ()

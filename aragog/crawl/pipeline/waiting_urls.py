@@ -39,7 +39,7 @@ def sample(admin: Admin, max_messages: int = MAX_SAMPLED_MESSAGES) -> Iterator[W
     """
     Yield URLs from the first due messages of `fetch` and `robots`.
 
-    Their weights add up to the total number of URLs.
+    Their weights add up to the estimated total number of URLs.
 
     Raises:
         BrokerUnavailable: the broker does not respond.

@@ -1,5 +1,5 @@
 """
-Decides which jobs may send a request now, by their URL, robots.txt and the domain's free slots
+Decides which jobs may send a request now, from their URL, robots.txt and the domain's free slots
 (request times).
 """
 

@@ -2,10 +2,10 @@
 Checks before each step of a URL whether a crawl still wants it.
 
 Each process keeps a copy of the crawl registry that is at most one second old. The check costs
-nothing unless a crawl has ended or is paused. In that case, one round trip reads the jobs'
-in-flight entries, and a URL that another crawl wants continues for that crawl.
+nothing unless a crawl has ended or is paused, or URLs were cancelled. In that case, one round trip
+checks the jobs' in-flight entries, and a URL that another crawl wants continues for that crawl.
 
-It is safe to run twice: a URL is removed from a crawl's set only once.
+It is safe to run twice: a URL is removed from a crawl's set of waiting URLs only once.
 """
 
 from __future__ import annotations

@@ -128,7 +128,10 @@ class CrawlControl:
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Decide whether a URL, in any form, is in a crawl's scope, and by which rule."""
+        """
+        Decide whether a URL, in any form, is in a crawl's scope. The result names the deciding
+        rule.
+        """
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
@@ -173,7 +176,7 @@ class CrawlControl:
         return self.paces(named_domains) if self.paces and named_domains else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
-        """Cancel the waiting URLs of these hosts, domains or patterns for every crawl."""
+        """Cancel waiting URLs of every crawl, by URL, host, domain or pattern."""
         return self.registry.cancel(kind, _normalize(kind, values))
 
     def waiting(self, values_by_kind: Mapping[str, Sequence[str]]) -> int:

@@ -2,9 +2,9 @@
 Counts the outcomes of URLs, and passes each URL on to the next crawl that wants it.
 
 A page joins a crawl when its node in the store is marked. Only then does the URL leave the crawl's
-set. If the process is killed in between, the repeated job finds the same state. A page is fetched
-once for all crawls that want it. The other crawls then get jobs that find the stored page, follow
-its links to their own depth, and end.
+set of waiting URLs. If the process is killed in between, the repeated job finds the same state. A
+page is fetched once for all crawls that want it. The other crawls then get jobs that find the
+stored page, follow its links to their own depth, and end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EndedUrl(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """True if no other crawl wants the URL."""
+    """True if the URL ended for all crawls that want it."""
     existed: bool = False
     """True if the page was already stored, even outside any crawl."""
     notes: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class CrawlEndings:
 
     def end(self, ended: Sequence[EndedUrl]) -> list[UrlJob]:
         """
-        Count the URLs. Returns jobs for the URLs that another crawl wants.
+        Count the URLs' outcomes. Returns jobs for the URLs that another crawl wants.
 
         Raises:
             TransientError: Redis or the store did not respond; run it again.

@@ -20,7 +20,7 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
 OTHER_DOMAINS = "*"
-"""Stands for all domains beyond the first 50,000 on a server."""
+"""Stands for all domains after a server's first 50,000 pairs of domain and outcome."""
 _REFUSED_PREFIXES = ("refused", "reserved")
 
 
@@ -60,7 +60,7 @@ class OpenDomain:
 
 @dataclass(frozen=True, slots=True)
 class FailedUrls:
-    """URLs of a domain that were not stored, by outcome."""
+    """The URLs of a domain that were not stored and have the same outcome."""
 
     domain: str
     outcome: str
@@ -81,7 +81,8 @@ class CrawlReport:
     hours: Mapping[int, Counter[str]]
     """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """Failures, most frequent first, at most `MAX_FAILURES`."""
+    """At most `MAX_FAILURES` entries: failures first, then URLs that a rule excluded; the most
+    frequent first in each group."""
     open: tuple[OpenDomain, ...] = ()
     """Open domains, slowest first, at most `MAX_OPEN`."""
     open_domains: int = 0
@@ -105,7 +106,7 @@ class CrawlReport:
 
     @property
     def refused(self) -> Mapping[str, int]:
-        """URLs refused by robots.txt, a purpose or the operator, by outcome."""
+        """URLs that robots.txt or a statement about allowed uses excludes, by outcome."""
         outcomes = self.status.counts.outcomes
         return {name: n for name, n in outcomes.items() if name.startswith(_REFUSED_PREFIXES)}
 
@@ -146,7 +147,10 @@ def failures(
     days: Mapping[int, Counter[tuple[str, str]]],
     day: int,
 ) -> list[FailedUrls]:
-    """Return the URLs that were not stored, by domain and outcome, for `day` and the day before."""
+    """
+    Return the URLs that were not stored, by domain and outcome: the total, and the numbers for
+    `day` and the day before.
+    """
     today, yesterday = days.get(day, Counter()), days.get(day - 1, Counter())
     rows = [
         FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])

@@ -44,7 +44,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""Appended to a request ID, under which refreshed links are recorded."""
+"""Appended to the request ID under which refreshed links are recorded."""
 
 
 class _PageLinks(NamedTuple):
@@ -56,7 +56,7 @@ class _PageLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Enqueues URLs in their crawl's scope, or in the registered domain of their page."""
+    """Enqueues URLs in their crawl's scope, by default the registered domain of their page."""
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -86,7 +86,7 @@ class Discovery:
         )
 
     def find_watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """Return the URLs of results that have depth left or whose hosts have link budgets."""
+        """Return the URLs of results with depth left, and of those on hosts with link budgets."""
         if self.budgets is None:
             return set()
         urls_with_depth = {result.job.url for result in results if result.job.depth > 0}

@@ -77,7 +77,7 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Records the URLs of runs. Only set in workers."""
+    """Records the URLs of each `aragog run`. Only set in workers."""
     walks: SitemapWalks | None = None
     traces: UrlTraces = TRACING_OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)

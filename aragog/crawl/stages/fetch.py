@@ -141,7 +141,8 @@ class _Run:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Read the time before sending any request, because its Redis server may not respond.
+        # Read the time before sending any request, because the Redis server that tells it may not
+        # respond.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
@@ -212,7 +213,7 @@ class _Run:
 
     def postpone_until_space(self, jobs: Iterable[UrlJob]) -> None:
         """
-        Postpone jobs whose bodies do not fit into the spool, and release their slots.
+        Postpone jobs whose bodies do not fit into the spool. They lose their slots.
 
         This only happens while the store stage is stopped, and does not count as an attempt.
         """
@@ -254,8 +255,8 @@ class _Run:
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """
-        Return the job, marked with this 403 or 429 if the egress rules then choose
-        other routes.
+        Return the job, marked with the response's status if the egress rules then choose other
+        routes.
         """
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):

@@ -1,5 +1,5 @@
 """
-Analyzes an item's files, such as images, by their headers only.
+Analyzes an item's files, such as images, from their headers only.
 
 A file with a page's content type is analyzed as a page, so the result does not depend on who
 requested the URL. Other files are stored byte for byte.

@@ -6,7 +6,7 @@ whenever a worker claims them. Their messages get a priority one step less urgen
 claim URLs of other domains and URLs whose slot (reserved request time) is due. A first visit only
 puts a URL in line (its domain's waiting queue). The messages are therefore also delayed by 1/25 of
 the time until the domain can serve them, which keeps workers available. A URL only waits for URLs
-of its own crawl that are at least as urgent, because crawls share a line by weight.
+of its own crawl that are at least as urgent, because each crawl has its own share of a line.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 Follows or drops the held links of hosts whose pages have stopped arriving.
 
 Links are held while pages of their URL templates are in progress (`link_budgets`). Once the crawl
-has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If
-none of a host's links may be followed, they are dropped, so that the crawl can end.
+has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If no
+link of a host may be followed, its held links are dropped, so that the crawl can end.
 
 A killed worker cannot end a crawl too early: its URLs count as waiting until their batches are
 redelivered, and a page ends only after its links are held.
 
-Safe to run twice and concurrently: the held set decides what is counted.
+Safe to run twice and concurrently: a link is counted only when its state really changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urlspelling.domain import registered_domain
 MAX_HOSTS = 200
 """How many hosts of a server one run handles."""
 LOOK_AFTER_S = 3_600
-"""After this time, links are reconsidered even if URLs of their domain are waiting, because their
+"""After this time, links are reconsidered even if URLs of their domain are waiting, because the
 host may not answer."""
 
 Enqueue = Callable[[EnqueueOptions, list[str]], int]

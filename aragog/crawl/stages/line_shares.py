@@ -1,5 +1,5 @@
 """
-Divides a domain's slots among crawls, by the weights of crawls and tokens.
+Divides a domain's slots among crawls, according to the weights of crawls and tokens.
 
 A line is a domain's waiting queue, and a slot is the reserved time of one request. A line's slots
 are divided among the tokens with requests in it, and each token's part among its crawls. Crawls
@@ -23,7 +23,7 @@ def share_costs(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    Return how much a request with priority 5 adds to each share's virtual time.
+    Return how much a request with priority 5 adds to each crawl's virtual time (fair queuing).
 
     Args:
         shares: numbers of the line's crawls.
@@ -99,9 +99,9 @@ class LineShares:
             if len(line.shares) > 1
         }
         self.closed: set[str] = set()
-        """Lines with at least one closed share."""
+        """Lines that are not open for at least one of their crawls."""
         self.all_closed: set[str] = set()
-        """Lines whose shares are all closed."""
+        """Lines that are not open for any of their crawls."""
         limits = open_host_limits(crawls)
         for crawl, max_open in limits.items():
             self._open_hosts(crawl, max_open, due_lines)

@@ -1,9 +1,9 @@
 """
 Follows links within the budgets of their URL templates (`aragog.crawl.traps`).
 
-For each batch, its hosts' budgets are read once and updated with what its pages contained. They
-decide whether each link is followed, held or dropped. The followed links are enqueued, and the
-budgets are written. If another process changed them in the meantime, they are read and updated
+For each batch, its hosts' budgets are read once and updated with what its pages contained. The
+budgets decide whether each link is followed, held or dropped. The followed links are enqueued, and
+the budgets are written. If another process changed a budget in the meantime, it is read and updated
 again.
 
 Safe to run twice and to kill at any point. A page is judged once, and URLs in flight are not sent
@@ -302,7 +302,7 @@ def _found_links(
 def wire_of(options: EnqueueOptions) -> bytes:
     """The enqueue options of a link, as JSON."""
     values = {name: getattr(options, name) for name in _OPTIONS}
-    # Not only true values: priority 0 is the most urgent, and "" is a crawl without a purpose.
+    # Falsy values count, too: priority 0 is the most urgent, and "" is a crawl without a purpose.
     return orjson.dumps(
         {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
     )

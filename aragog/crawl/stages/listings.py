@@ -2,15 +2,15 @@
 Follows the URLs that item rules find: a listing's next pages (`follow`) and items' files (`files`).
 
 Listing pages get the depth of the page that links to them, so that the pages listed on them are
-reached. URL patterns that only accept content do not apply to listing pages. All other rules for
-links do: the crawl's scope, nofollow, `exclude`, and robots.txt.
+reached. `include` patterns do not apply to listing pages. All other rules for links do: the crawl's
+scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
 most `max_files` files of a page are fetched. A call that refreshes the page fetches its files
 again. The refresh schedule only fetches new files.
 
-A listing has at most `MAX_PAGES` pages. Its jobs count them (`UrlJob.pages`).
+A listing has at most `MAX_PAGES` pages. `UrlJob.pages` counts them.
 
 It is safe to run twice: a call follows each page's next pages once, and skips waiting URLs.
 """
@@ -40,7 +40,7 @@ from urlspelling import normalize
 
 MAX_PAGES = 10_000
 NEXT_PAGES_SUFFIX = ":continued"
-"""Appended to a request ID, under which followed next pages are recorded."""
+"""Appended to the request ID under which followed next pages are recorded."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 

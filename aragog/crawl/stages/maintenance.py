@@ -67,7 +67,10 @@ class MaintenanceStage:
                     break
 
     def upkeep_packs(self) -> None:
-        """Rewrite packs if more than half of their bytes are unused or if some must be deleted."""
+        """
+        Rewrite packs (files of many bodies) if over half of their bytes are unused or some must be
+        deleted.
+        """
         report = self.store.maintenance.upkeep_packs()
         for problem in report.problems:
             log.error("%s; `aragog store repair` reports what it has lost", problem)

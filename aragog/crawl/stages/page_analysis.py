@@ -316,7 +316,7 @@ def get_redirects(result: FetchResult) -> tuple[Redirect, ...]:
 
 
 def candidate_urls(evidence: Evidence) -> set[str]:
-    """Return the other URLs whose stored results affect the decision."""
+    """Return the other URLs whose stored results affect the choice of the canonical URL."""
     urls = {*evidence.link_header, *evidence.link_canonical, evidence.final_url}
     urls |= {evidence.og_url} if evidence.og_url else set()
     urls |= {evidence.meta_refresh[1]} if evidence.meta_refresh else set()

@@ -1,7 +1,7 @@
 """
 The facts about a page and its fetch that are stored with it, and what the refresh schedule needs.
 
-The schedule also learns how long the response stays fresh by its headers (RFC 9111, section 4.2).
+The schedule also learns from the headers how long the response stays fresh (RFC 9111, section 4.2).
 This is only a hint, because servers often send wrong values. Unreadable values are ignored.
 """
 
@@ -73,7 +73,7 @@ def file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
 
 
 def kept_for_facts(job: UrlJob) -> dict[str, str]:
-    """Return the crawl that a page is kept for, if it is not the one in the settings."""
+    """Return the purposes that a page is kept for, if the job has its own."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 

@@ -1,11 +1,11 @@
 """
 Limits the CPU time and memory for analyzing one page, and marks batches whose analysis has started.
 
-The parsers have their own limits (`aragog.pages`). These are the last resort, enforced by the
-kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process that
-stays in C code is killed. Too much memory raises MemoryError or crashes the parser. The limits only
-apply in processes that may be killed, such as children of Celery's prefork pool. These must call
-`make_expendable`. Elsewhere `limit_resources` has no effect.
+The parsers have their own limits (`aragog.pages`). The limits here are the last resort, enforced by
+the kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process
+that stays in C code is killed. Too much memory raises MemoryError or crashes the parser. The limits
+only apply in processes that may be killed, such as children of Celery's prefork pool. Such
+processes must call `make_expendable`. Elsewhere `limit_resources` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
 body tokens, acquired before the first page is read, and released however the run ends. If the

@@ -1,9 +1,8 @@
 """
 Analyzes the pages of a batch within their limits, and detects pages that killed their process.
 
-A page may kill its process by a crash in a parser's C code, or when the kernel enforces a limit.
-The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was
-lost.
+A page kills its process if a parser's C code crashes, or if the kernel enforces a limit. The broker
+then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was lost.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     signal_count: float = 0.0
-    """How many refreshes it requests, weighted by the trust in each host."""
+    """How many refreshes the sitemap or feed requests, weighted by the trust in each host."""
 
 
 class SitemapReader(Protocol):
@@ -77,7 +76,7 @@ class PageReader:
     watched_urls: Collection[str] = ()
     """URLs of pages to check for signs of traps."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. Such a file is analyzed as a page."""
+    """Content types of pages. An item's file of such a type is analyzed as a page."""
     bodies: BodyCodec = PLAIN
 
     def read(

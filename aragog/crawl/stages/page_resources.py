@@ -59,7 +59,7 @@ class ResourceFetcher(Protocol):
 
 class ResourceGate(PoliteGate):
     """
-    The gate for a script's request. Waits within the page's time.
+    The gate for a script's request. It waits only while the page has time left.
 
     Args:
         slot: the slot of the first request.

@@ -138,7 +138,7 @@ class RobotsGate:
 
 
 class PoliteGate(RobotsGate):
-    """Admits redirect targets by `AccessRules` and waits for their slots."""
+    """Admits redirect targets according to `AccessRules`, and waits for their slots."""
 
     def __init__(
         self,

@@ -2,11 +2,11 @@
 Fetches due URLs again, evenly, less urgently than new URLs, and within each domain's rate.
 
 A tick (one run) takes the URLs that have become due since the previous tick. After an outage, it
-takes the oldest first. The later these are, the more it takes, so that the backlog is spread over
-`refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate allows until
-the next tick, or a tenth of that while other URLs have reserved the domain's slots (request times).
-`aragog.urlstore.crawl_budget` chooses the URLs, and new times for the others. Postponed URLs stay
-in the due index.
+takes the oldest first. The later the oldest URL is, the more URLs it takes, so that the backlog is
+spread over `refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate
+allows until the next tick, or a tenth of that while other URLs have reserved the domain's slots
+(request times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for the others.
+Postponed URLs stay in the due index.
 
 It is safe to run twice, and in several beat processes at once. A tick is claimed with
 check-and-put, each due row is claimed before it is enqueued, and a waiting URL is not enqueued
@@ -70,15 +70,15 @@ _MAX_SITEMAPS = 5
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# The part of their usual share that refreshes get while other URLs have reserved a domain's slots.
+# While other URLs have reserved a domain's slots, refreshes get this part of their usual share.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Return the time before which a URL must be due for this tick. This is now, unless many URLs are
-    late.
+    Return the time before which a URL must be due for this tick. This is now, unless the oldest due
+    URL is late.
 
     A tick covers the time since the previous tick; twice that time if the oldest URL is `smooth_s`
     late, three times if it is twice as late, and so on. So the ticks share a backlog about evenly.

@@ -10,8 +10,8 @@ URLs waiting for a robots.txt leave their line when it arrives or is requested a
 slots in `fetch`. A paused crawl's URLs leave when it is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
-dies before it settles a lease, its URL is sent again, and fetched again unless it is stored by
-then.
+dies before it settles a lease, the leased URL is sent again, and fetched again unless its page is
+stored by then.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ MAX_ENDED_TAKEN = 200
 # How many entries that need no slot a check takes, across all lines. Reading 4,000 takes 60 ms.
 MAX_TAKEN_WITHOUT_SLOTS = 4_000
 # How often to check the line of a domain that is stopped or has quiet hours. Changes to the
-# overrides trigger a check, too. This one covers changes that no process saw, and the end of quiet
-# hours.
+# overrides trigger a check, too. This interval covers changes that no process saw, and the end of
+# quiet hours.
 STOPPED_CHECK_MS = 60_000
 # A message arrives this long before its first URL's slot.
 ARRIVAL_LEAD_MS = 500

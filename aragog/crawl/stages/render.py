@@ -7,7 +7,7 @@ body and the reason.
 
 It is safe to run twice: the rendered body gets its own token, and the fetched body is freed only
 after that token was sent. If the worker is killed, the page is rendered again, or fetched again if
-its body is gone. After two lost runs, it continues as fetched.
+its body is gone. After two lost runs, the page continues as fetched.
 """
 
 from __future__ import annotations

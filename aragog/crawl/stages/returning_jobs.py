@@ -42,7 +42,7 @@ Delayed = tuple[UrlJob, int]
 @dataclass(frozen=True, slots=True)
 class ReturningJobs:
     """
-    Reschedules jobs by the pipeline's settings.
+    Reschedules jobs according to the pipeline's settings.
 
     Args:
         clock: its wall clock provides the time of failures.
@@ -116,8 +116,9 @@ def next_attempt(
     """
     Return the next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, but `min_wait_ms` if the origin
-    asked for that; at most a day. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for
+    `min_wait_ms`, the attempt waits that long instead. No wait exceeds a day. Redirects start again
+    from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None

@@ -94,7 +94,7 @@ class JobSelection:
         rules = page_scope.excluded_stored_pages(stored_jobs, records, self.checks)
         excluded_jobs = [job for job in stored_jobs if job.url in rules]
         stored_jobs = [job for job in stored_jobs if job.url not in rules]
-        if self.discovery:  # first, because a run only waits for links listed when the page ends
+        if self.discovery:  # first: `aragog run` only waits for links listed when the page ends
             self.discovery.follow_stored([(job, records.get(job.url)) for job in stored_jobs])
         self.counters.add({counters.ALREADY_STORED: len(stored_jobs)})
         next_jobs = self._end_stored(stored_jobs, records) + self._end_excluded(
@@ -192,7 +192,7 @@ def _is_at_start(job: UrlJob) -> bool:
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """Return the job with its crawl's purposes; a refresh gets those of a crawl with the page."""
+    """Return the job with its crawl's purposes; a refresh gets those of one crawl of the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()

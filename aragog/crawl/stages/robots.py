@@ -42,10 +42,10 @@ from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from urlspelling.domain import origin
 
-# Another task is fetching the rules. This usually takes less than half a second.
+# How long to wait while another task fetches the rules. It usually takes less than half a second.
 RULES_POLL_MS = 500
-# Slots (request times) further away than this are not reserved for a robots.txt. Waiting URLs
-# reserve theirs less far ahead, because they cannot continue without the rules.
+# Slots (request times) further away than this are not reserved for a robots.txt. For URLs, the
+# limit is lower, so a robots.txt gets its slot first.
 MAX_SLOT_WAIT_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
 # shorter than the claim.
@@ -369,7 +369,7 @@ class _RobotsRun:
         return run_fetch(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _egress_context(self, origin_url: str) -> EgressContext:
-        """Return the egress context of the first waiting URL; any for a refresh."""
+        """Return the egress context of the first waiting URL; `ANY_CONTEXT` if none is waiting."""
         for job in self.batch.jobs:
             if origin(job.next_url) == origin_url:
                 return replace(self.stage.egress.context(job), previous_status=0)

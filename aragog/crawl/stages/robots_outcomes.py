@@ -24,7 +24,7 @@ UNAVAILABLE = 404
 
 
 def make_robots_result(origin_url: str, outcome: Outcome) -> RobotsResult:
-    """Return the cache entry for an outcome, by RFC 9309, 2.3.1."""
+    """Return the cache entry for an outcome, according to RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
     # After a redirect, the validators belong to another URL.
     has_own_validators = isinstance(outcome, Fetched) and not outcome.hops
@@ -73,6 +73,6 @@ def get_status_to_cache(outcome: Outcome) -> int | None:
 
 def _is_readable(outcome: Fetched) -> bool:
     if outcome.truncated and len(outcome.body) < MAX_BYTES:
-        return False  # the missing part may contain the rules that disallow
+        return False  # the missing part may contain Disallow rules
     # Without a decoder for its content coding, the rules are unreadable.
     return not is_undecoded(outcome.headers, outcome.body)

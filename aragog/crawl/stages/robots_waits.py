@@ -26,7 +26,7 @@ class RulesWait(NamedTuple):
 def route_jobs(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
-    """Return the jobs' messages: to `fetch` if their rules are known, otherwise to this stage."""
+    """Return the jobs' messages: to `fetch` if their rules are known, otherwise to `robots`."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:

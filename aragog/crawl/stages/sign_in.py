@@ -127,7 +127,7 @@ class SignIns:
 
     def save_changes(self, fetch_session: FetchSession, outcome: Outcome) -> bool:
         """
-        Save the cookies that a fetch has changed. Returns True if its session had expired.
+        Save the cookies that a fetch has changed. Returns True if the fetch's session had expired.
 
         An expired session is deleted, unless another process has signed in since.
         """
@@ -248,8 +248,8 @@ class SignIns:
 
     def _check_accepted(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
         """
-        Raise if the site did not accept the form: it sent an error, the form, or a redirect back to
-        it.
+        Raise if the site did not accept the form, but sent an error, the form again, or a redirect
+        to the form.
         """
         status = response.status or 0
         if not 200 <= status < 400:

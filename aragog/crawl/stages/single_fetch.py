@@ -1,8 +1,8 @@
 """
-Fetches individual URLs politely, for programs other than workers that wait for the response.
+Fetches individual URLs politely, for programs that wait for the response and are not workers.
 
 Each URL goes through the usual checks: takedowns, blocked hosts, the SSRF filter, robots.txt, a
-slot (request time) of its domain, and a permit right before the request. A failed check is the
+slot (request time) of its domain, and a permit right before the request. A failed check becomes the
 URL's outcome. Unknown robots.txt rules are fetched here, so no worker has to run.
 
 It is safe to run twice, because only robots.txt rules and the limiter's state are stored.
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 RULES_POLL_S = 0.25
 """How often to check while another process fetches robots rules."""
 MIN_WAIT_MS = 25
-"""How often to ask for a slot of a domain."""
+"""The shortest wait before asking for a domain's slot again."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of an error response's body to return."""
 _TIMEOUT_REASONS = {
@@ -117,7 +117,7 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Follows no redirects, because the caller treats each one as another URL."""
+    """Follows no redirects, because the caller treats each redirect as another URL."""
     robots: RulesFetcher
     clock: Clock
 

@@ -6,8 +6,8 @@ enqueues their pages. This is called a walk (`aragog.crawl.pipeline.sitemap_walk
 refresh schedule reads each file again, only to refresh changed pages earlier
 (`aragog.urlstore.change_signals`).
 
-It is safe to run twice: queued URLs are skipped, and so are URLs fetched since their lastmod. The
-same content yields the same signals.
+It is safe to run twice: queued URLs and URLs fetched since their lastmod are skipped. The same
+content yields the same signals.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BegunBatch:
-    """A batch whose bodies are being written to a pack."""
+    """A batch whose bodies are being written to a pack (a file of many bodies)."""
 
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
@@ -142,7 +142,8 @@ class StoreStage:
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = TRACING_OFF
     discovery: Discovery | None = None
-    """Enqueues canonical URLs that need a fetch to decide. If None, another fetch will decide."""
+    """Enqueues declared canonical URLs that must be fetched to decide about them. If None, a later
+    fetch decides."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
     """Ends crawls at their byte limit."""

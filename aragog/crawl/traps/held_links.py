@@ -6,10 +6,10 @@ Held links (links waiting for a verdict) and links left out because of traps, by
     crawl:<n>           hash  `of held`: number of held links; `of trap`: number left out
     crawl:<n>:left      hash  bucket -> codes of the links that were left out, 6 bytes each
 
-All data about a host is on one of the `redis.nodes`, chosen by the host's name. Each server counts
-the links it stores for each crawl. For a crawl, a link is held, left out, or neither. One script
-changes that state. It changes the counts only if a link was really added or removed, so a batch
-that runs twice counts nothing twice.
+All data about a host is on one of the `redis.nodes`. The host's name determines which one. Each
+server counts the links it stores for each crawl. For a crawl, a link is held, left out, or neither.
+One script changes that state. It changes the counts only if a link was really added or removed, so
+a batch that runs twice counts nothing twice.
 
 A crawl is not done while it has held links. They do not expire: a periodic sweep releases them or
 drops them for good (`aragog.crawl.stages.held_link_sweep`).

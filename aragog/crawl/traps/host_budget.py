@@ -2,10 +2,11 @@
 A host's budget: decides which of the host's links may be followed. Pure (no I/O).
 
 Each URL template (`templates`) has a record of what its pages brought. The records of a link's
-templates, with more weight on the more precise ones, tell how likely the link's page is useful.
-Links to likely useful pages are followed. The others are held. A few of these are followed as well,
-within the host's allowance, which grows with the number of its useful pages. So traps of any kind
-cost a bounded share of the requests to a host, and a misjudged template gets another chance.
+templates, with more weight on the more precise ones, tell how likely the link's page is to be
+useful. Links to likely useful pages are followed. The others are held. A few of these are followed
+as well, within the host's allowance, which grows with the number of its useful pages. So traps of
+any kind cost a bounded share of the requests to a host, and a misjudged template gets another
+chance.
 
 Doubtful links wait until no other link of the host is in progress: what a page adds is only known
 after all simpler pages were fetched. The budget also learns which parts of URLs do not change the
@@ -39,15 +40,15 @@ FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
 """
-Once other sections link to this many useful pages of a template, its other pages are judged
-separately.
+Once other sections link to this many useful pages of a template, the pages that only their own
+section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
-"""If only this many links per useful page are held at the end, all of them are allowed."""
+"""If at the end at most this many links per useful page are held, all of them are allowed."""
 MAX_DOUBTFUL = 3
 """How many doubtful links may be pending at the same time."""
 MAX_PLAIN = 4
@@ -88,11 +89,12 @@ class HostBudget:
     """Parts of URLs that may not change the page."""
     usual_news: float = 0.0
     """
-    Mean number of new word pairs of a useful page. Pages with more new pairs have more weight, so
+    Mean number of new word pairs on a useful page. Pages with more new pairs have more weight, so
     many small pages do not lower what is expected of a page.
     """
     news: float = 0.0
-    """The weight of that mean: the number of new pairs of its pages, up to a limit."""
+    """The weight of `usual_news`: the number of new pairs on the pages that it covers, up to a
+    limit."""
     held: int = 0
     """Approximate number of held links."""
     left_out: int = 0
@@ -106,15 +108,15 @@ class HostBudget:
     covered: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """URLs whose page was requested under another URL."""
     linked: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links that at least one page has."""
+    """Links that were found on at least one page."""
     judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Pages that were judged, and the canonical URLs that they declared."""
     relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Links that several pages have."""
+    """Links that were found on several pages."""
     listed: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links in lists, combined with the paths of the list."""
+    """Links of useful pages, each combined with the path of its page."""
     lists: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Lists of links, in any order."""
+    """Pages' lists of links, regardless of their order, and pages' texts."""
     rich: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Pages with much new content."""
     ends: SeriesEnds = field(default_factory=SeriesEnds)
@@ -127,14 +129,17 @@ class HostBudget:
     """Links of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
     """
-    Sketches (similarity hashes) of pages, by the hash of the URL and of the URL without one of its
-    parts.
+    Sketches (similarity hashes) of pages, by the hash of the URL, and by the hashes of the URL
+    without one of its parts.
     """
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The page that first had each band (a part of a sketch)."""
 
     def record(self, name: str) -> TemplateRecord:
-        """Return a template's record, or a new one (dropping the least recently used of many)."""
+        """
+        Return a template's record, or a new one. Beyond `MAX_RECORDS`, the least recently used is
+        dropped.
+        """
         found = self.records.get(name)
         if found is None:
             found = self.records[name] = TemplateRecord()
@@ -216,8 +221,8 @@ class HostBudget:
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
-        True if only its own section links to a URL, while other sections link to useful pages of
-        the same template. If the URL's page is useless, this says nothing about those pages.
+        True if only a URL's own section links to it, while other sections link to useful pages of
+        the same template. If the URL's page is useless, this says nothing about the useful ones.
         """
         if not self.origins.is_from_within(is_of.own):
             return False
@@ -304,7 +309,7 @@ class HostBudget:
         )
 
     def _is_sure(self, plain: UrlTemplates) -> bool:
-        """True if nearly all pages of one of its templates were useful so far."""
+        """True if nearly all pages of one of the URL's templates were useful so far."""
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         return any(self.records[name].is_sure for name in names if name in self.records)
 

@@ -41,7 +41,7 @@ class HostTemplates:
     left_out: int
     """Number of links that were not followed."""
     templates: tuple[HostTemplate, ...] = ()
-    """Up to 200 templates, closed ones first, plus all those with an operator's decision."""
+    """All recorded templates and those with an operator's decision, closed ones first."""
 
 
 def host_templates(store: TrapStore, host: str) -> HostTemplates:

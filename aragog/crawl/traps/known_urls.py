@@ -22,7 +22,7 @@ def is_fetched(host: HostBudget, plain: int) -> bool:
 
 
 def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if it is the URL of a known page with meaningless folders before or after the path."""
+    """True if the URL is a known page's URL plus meaningless folders before or after the path."""
     return bool(host.meaningless) and any(
         part.is_of_path and part.without in host.seen and host.is_meaningless(part.template)
         for part in plain.parts
@@ -30,7 +30,7 @@ def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if it is a known URL with more query parameters, or with folders before its path."""
+    """True if the URL is a known URL plus query parameters, or folders before the path."""
     parts = (part.without for part in plain.parts if not part.is_of_path)
     return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
 

@@ -1,6 +1,6 @@
 """
-Orders a host's links for judging. Links that are likely useful, or tell most about the others, come
-first. Pure (no I/O).
+Orders a host's links for judging. Links that are likely useful, or tell the most about the others,
+come first. Pure (no I/O).
 """
 
 from __future__ import annotations

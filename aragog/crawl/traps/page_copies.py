@@ -39,7 +39,7 @@ class PageCopies:
     """
 
     def twins(self, least: float) -> list[str]:
-        """Return the parts of the URL that do not affect the page. Records the result for all."""
+        """Return the parts of the URL that do not affect the page. Records each part's result."""
         found = []
         for part in self.is_of.parts:
             other = self.host.pages.get(part.without)

@@ -7,9 +7,9 @@ names another page as canonical), has the same text as other pages of its templa
 months), or only leads to more pages of its kind.
 
 Pages whose only news is numbers, and lists of known pages, are useful if they are grounded
-(`link_origins`). That means that pages of other kinds link to them, as to the tables of a league or
-the authors of a library. The views of a map or the days of a calendar are linked only from each
-other.
+(`link_origins`). That means that pages of other kinds link to them, for example to the tables of a
+league or the authors in a library. The views of a map or the days of a calendar are linked only
+from each other.
 """
 
 from __future__ import annotations
@@ -179,7 +179,10 @@ class _Weighing:
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
     def _may_stand_alone(self, found: PageLinks) -> bool:
-        """True if its text is known and it leads nowhere, but may be another version of a page."""
+        """
+        True if the page's text is known and its links lead nowhere, but it may be a version of
+        another page.
+        """
         leads = found.promised or found.doubtful or found.dead
         return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
@@ -196,7 +199,10 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """True if no page at its path has listed these known pages, and it leads nowhere new."""
+        """
+        True if no page at this page's path has listed these known pages, and the page leads nowhere
+        new.
+        """
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY

@@ -44,7 +44,10 @@ class SeriesEnds:
             self.known.popitem(last=False)
 
     def is_beyond(self, url: str, least: int = MIN_BEYOND) -> bool:
-        """True if the number is after the last useful page and after `least` useless ones."""
+        """
+        True if at least `least` pages after the last useful one were useless, and the URL's number
+        is after the first of these.
+        """
         series, number = series_of(url)
         if number is None:
             return False

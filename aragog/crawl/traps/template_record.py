@@ -20,8 +20,8 @@ MIN_ANCHORS = 4
 """A template is a function of a site (`Reply`, `Print`) after this many links with few texts."""
 LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
 """
-A section is a labyrinth if this many of its pages were found only from within it, each of them has
-this many new links within it, and hardly any link leads back to a known page.
+A section is a labyrinth if this many of its pages were found only from within it, these have this
+many new links within it on average, and hardly any link leads back to a known page.
 """
 LAST = 4
 PAGES_PER_TEXT = 10
@@ -69,7 +69,7 @@ class TemplateRecord:
     nothing: int = 0
     """Number of useless pages."""
     promises: int = 0
-    """Number of pages in a row that only led to untried templates."""
+    """Number of pages that only led to untried templates, since the last useful page."""
     twins: int = 0
     """Number of pages that were the same without this part of their URL."""
     differ: int = 0
@@ -87,7 +87,7 @@ class TemplateRecord:
     flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
     """Number of useless pages by reason."""
     anchors: list[int] = field(default_factory=list)
-    """Hashes of the texts of the first links to it."""
+    """Hashes of the most recent texts of links to its pages."""
     last: tuple[bytes, ...] = ()
     """Sketches (similarity hashes) of the most recent pages without text of their own."""
 

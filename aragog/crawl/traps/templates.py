@@ -5,9 +5,10 @@ The path and the query's parameter names form one template, with placeholders fo
 IDs (`/calendar/{n}/{n}/?view=`). At positions with few different words, a template keeps the words;
 elsewhere it has `*`. The template that keeps only the first word is the URL's *section*. A query
 may begin with a path (`/index.php?/tag/{n}`). A path of several parts also belongs to a branch
-(`/calendar/...`). Three templates apply to the whole host: each parameter name (`?color=`), because
-its effect does not depend on its position; the last word of a path, if the word occurs at several
-positions (`**/about`); and paths or queries that repeat a part of themselves (`{again}`).
+(`/calendar/...`). Three kinds of templates apply to the whole host: each parameter name
+(`?color=`), because its effect does not depend on its position; the last word of a path, if the
+word occurs at several positions (`**/about`); and paths or queries that repeat a part of themselves
+(`{again}`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from zlib import crc32
 AGAIN = "{again}"
 """The template of URLs whose path or query repeats a part of itself."""
 FROM_WITHIN = " <-"
-"""The end of the name of a record for a template's pages that only their section links to."""
+"""Suffix of a record's name. The record is for a template's pages that only their section links
+to."""
 MAX_PARTS = 12
 """Maximum number of folders, and of parameter names, that a URL's templates use."""
 MAX_PAIRED = 5
@@ -61,7 +63,7 @@ class UrlPart(NamedTuple):
 
     @property
     def is_of_path(self) -> bool:
-        """True if it consists of the first folders of the path or the last one."""
+        """True if the part consists of the first folders of the path, or of the last one."""
         return "**" in self.template
 
     @property
@@ -237,7 +239,10 @@ def _folded(segment: str) -> str:
 
 
 def _value(name: str, value: str, path: str, words: PathWords | None) -> str:
-    """Return a parameter's value if the parameter has few values, as actions do; otherwise ""."""
+    """
+    Return a parameter's value if it has few values, as actions do; `_LIST` for a list; otherwise
+    "".
+    """
     if _LISTED.search(value):
         return _LIST
     if words is None or not _WORD.fullmatch(value):

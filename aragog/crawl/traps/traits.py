@@ -95,7 +95,7 @@ def traits_of_texts(text: str, own: str, url: str = "", *, canonical: str = "") 
 
 
 def _pairs_of(text: str) -> list[tuple[str, str]]:
-    """Return neighboring words, not separated by a link, among the first `MAX_WORDS`."""
+    """Return the first `MAX_WORDS` pairs of neighboring words that no link separates."""
     found: list[tuple[str, str]] = []
     for piece in text.split(BREAK):
         found += pairwise(_WORD.findall(piece))

@@ -1,12 +1,12 @@
 """
 Stores the hosts' budgets in Redis, for all processes of a cluster.
 
-    traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
+    traps:<host>         string  a mark of 8 bytes, and the budget (`codec`), for 7 days
     traps.decisions      hash    `<host> <template>` -> `open` or `closed`: operators' decisions
     traps.closed         hash    `<host> <template>` -> why it is closed; for 7 days
 
-A host's key is on one of the `redis.nodes`, chosen by the host's name. The decisions and the list
-of closed templates are on `redis.url`. If budgets are lost, templates are learned again.
+A host's key is on one of the `redis.nodes`. The host's name determines which one. The decisions and
+the list of closed templates are on `redis.url`. If budgets are lost, templates are learned again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ClosedTemplate:
 
 
 class StoredBudget(NamedTuple):
-    """A host's budgets as read from Redis."""
+    """A host's budget as read from Redis."""
 
     budget: HostBudget
     mark: bytes = b""
-    """Identifies the version that was read; empty if there were no budgets."""
+    """Identifies the version that was read; empty if there was no budget."""
 
 
 class TrapStore:
@@ -81,7 +81,7 @@ class TrapStore:
         return found
 
     def read(self, hosts: Iterable[str]) -> dict[str, StoredBudget]:
-        """Return the budgets of each host; new budgets for hosts without any."""
+        """Return each host's budget; a new one for a host without any."""
         found: dict[str, StoredBudget] = {}
         with _our_errors():
             for client, names in self._nodes.group((name, name) for name in hosts):
@@ -91,7 +91,7 @@ class TrapStore:
         return found
 
     def save(self, host: str, stored: StoredBudget) -> bool:
-        """Write a host's budgets. Returns False if another process changed them in the meantime."""
+        """Write a host's budget. Returns False if another process changed it in the meantime."""
         with _our_errors():
             return bool(
                 load_script("aragog.crawl.traps", "traps_save").run(
