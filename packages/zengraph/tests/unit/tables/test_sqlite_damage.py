@@ -199,7 +199,7 @@ def test_second_salvage_says_who_runs_the_first(folder):
         closing(opened(folder)) as tables,
         lock_file(folder / LOCK, wait_s=1),
         pytest.raises(
-            StoreUnavailable, match="t: cannot be repaired: .*by another thread of this process"
+            StoreUnavailable, match=r"t: cannot be repaired: .*by another thread of this process"
         ),
     ):
         tables.salvage(print)
