@@ -192,8 +192,8 @@ def test_writer_overtaken_by_another_writes_nothing(redis_client, stream, tmp_pa
     files = FolderFiles(tmp_path / "crawl-log")
 
     class Overtaken(CrawlLogStream):
-        def pages(self, from_id, until_ms):
-            for page_ in super().pages(from_id, until_ms):
+        def read_pages(self, from_id, until_ms):
+            for page_ in super().read_pages(from_id, until_ms):
                 CrawlLogWriter(stream, files, SPAN_S).write_due()
                 yield page_
 

@@ -36,7 +36,7 @@ def batch(store_harness, *bodies):
 
 def lose_run(store_harness, one_batch):
     """The process was killed after it had started to read."""
-    store_harness.run_marks.begin([a.token for a in one_batch.results])
+    store_harness.run_marks.start_run([a.token for a in one_batch.results])
 
 
 def written(store_harness, sends):
@@ -100,7 +100,7 @@ def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_harness):
     with pytest.raises(StoreUnavailable):
         pipeline_harness.canonicalize(one_batch)
 
-    assert pipeline_harness.run_marks.begin([a.token for a in one_batch.results]) == 0
+    assert pipeline_harness.run_marks.start_run([a.token for a in one_batch.results]) == 0
 
 
 @pytest.mark.parametrize(

@@ -368,7 +368,7 @@ def test_request_that_no_process_can_run_is_reported_and_can_run_again(run, capl
             assert scheduler.enqueue_request(Request(URL))
             scheduler._queue.put(NewJob(b'{"v": 9}', max_attempts=1))
             await next_of((scheduler, crawler))
-            await asyncio.to_thread(wait_until, scheduler._queue.failed)
+            await asyncio.to_thread(wait_until, scheduler._queue.count_failed)
 
     run(main())
     assert "1 requests of crawl quotes are FAILED" in caplog.text

@@ -246,7 +246,7 @@ def test_end_of_an_earlier_job_does_not_end_the_wait(pipeline_harness, completio
         if not notifications:
             with completions.subscribe(URL) as other:
                 finish(harness)
-                wait_until(other.notified.done)
+                wait_until(other.completion.done)
         options = EnqueueOptions(priority=0, refresh=True, insist=True)
         notifications.extend(results := list(harness.enqueuer.enqueue(urls, options)))
         return results

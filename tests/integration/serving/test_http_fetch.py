@@ -227,7 +227,7 @@ def test_urls_scheduled_for_later_delay_the_estimate(pipeline_harness, services)
 
 
 def test_reserved_slots_count_in_the_estimate(pipeline_harness, services):
-    limiter = services.batches._limiter()
+    limiter = services.batches._get_limiter()
     limiter.reserve([SlotRequest("a.test") for _ in range(40)])
     with running(pipeline_harness.store, services) as api:
         batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]

@@ -74,7 +74,7 @@ def _decode_reference(reference: bytes) -> bytes:
 
 
 def _without_comments(body: bytes) -> bytes:
-    """Remove comments, but not from scripts and other raw text."""
+    """Remove comments, except inside scripts and other raw text."""
     search_end = body.rfind(b"<!--") + 4
     parts, position, copied_to = [], 0, 0
     while (start := _COMMENT_OR_RAW_TEXT.search(body, position, search_end)) is not None:
