@@ -54,7 +54,7 @@ PIPELINE = Settings().pipeline
 BOUNDS = [
     f"| {PIPELINE.page_max_cpu_s:g} s, {PIPELINE.page_max_memory_bytes >> 30} GiB (",
     f"| body | {markup_limits.MAX_BODY_BYTES >> 20} MiB; the rest is not read |",
-    f"elements | {document.MAX_HEAD_ELEMENTS:,}; {document.MAX_HEADINGS} headings compared |",
+    f"elements | {document.MAX_HEAD_ELEMENTS:,}; only the first {document.MAX_HEADINGS} headings are compared",
     (
         f"| items of a page | {graph.MAX_NODES:,}, nested {graph.MAX_DEPTH} deep;"
         f" {graph.MAX_VALUES:,} values of a"

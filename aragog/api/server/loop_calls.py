@@ -48,7 +48,7 @@ class LoopCalls(CallThreads):
 
     def submit(self, call: ThreadCall) -> None:
         """Run a call soon, and then call `call.finish`, possibly after `call.expire`."""
-        self.busy += 1
+        self.call_count += 1
         if self._now_s() < self._threads_until_s:
             self._submit_to_threads(call)
             return
@@ -60,7 +60,7 @@ class LoopCalls(CallThreads):
         """Close like `CallThreads`. Calls that arrived in this iteration never run."""
         new_calls, self._new_calls = self._new_calls, []
         for call in new_calls:
-            self.busy -= 1
+            self.call_count -= 1
             call.expire()
         super().close()
 
@@ -98,7 +98,7 @@ class LoopCalls(CallThreads):
         now_s = self._now_s()
         self._record_duration(now_s - started_s)
         for call in group:
-            self.busy -= 1
+            self.call_count -= 1
             if call.deadline_s <= now_s:
                 call.expire()
             call.finish()

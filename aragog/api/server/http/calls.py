@@ -146,7 +146,7 @@ class StoreCalls:
     @property
     def running(self) -> int:
         """Number of running or waiting calls, including abandoned ones."""
-        return sum(threads.busy for threads in self._all_threads)
+        return sum(threads.call_count for threads in self._all_threads)
 
     def close(self) -> None:
         """Release the threads without waiting for running calls."""

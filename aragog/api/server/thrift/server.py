@@ -132,7 +132,7 @@ class ThriftServer:
     @property
     def running_calls(self) -> int:
         """Number of calls running or waiting for a thread, including abandoned ones."""
-        return sum(threads.busy for threads in self._threads.values())
+        return sum(threads.call_count for threads in self._threads.values())
 
     @property
     def waiting_calls(self) -> int:

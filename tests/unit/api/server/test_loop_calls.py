@@ -63,7 +63,7 @@ def run_turns(time):
                 for call in turn:
                     calls.submit(call)
                 await asyncio.gather(*(call.finished.wait() for call in turn))
-            assert calls.busy == 0
+            assert calls.call_count == 0
             calls.close()
             return [[call.thread == threading.get_ident() for call in turn] for turn in turns]
 
@@ -119,7 +119,7 @@ def test_call_not_started_when_the_server_closes_never_runs(time):
         turn = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_soon(turn.set_result, None)
         await turn
-        assert calls.busy == 0
+        assert calls.call_count == 0
         return call
 
     call = asyncio.run(close_at_once())
