@@ -397,7 +397,7 @@ def test_plain_requests_session_on_the_adapter_is_guarded_too(origin, fetcher):
             session.get("http://10.0.0.1:8080/")
         with pytest.raises(requests.exceptions.ConnectionError):
             session.get(origin.url("/garbage"))
-        with pytest.raises(requests.exceptions.ConnectionError, match="bytes that|before the end"):
+        with pytest.raises(requests.exceptions.ConnectionError, match=r"bytes that|before the end"):
             session.get(origin.url("/cut"))
         with pytest.raises(requests.exceptions.InvalidHeader, match="bomb"):
             session.get(origin.url("/bomb/gzip"))
