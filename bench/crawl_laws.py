@@ -45,7 +45,7 @@ class CrawlState:
     entries: Mapping[int, int]
     """The number of in-flight entries, by the number of each crawl that wants them."""
     without_job: int
-    """Wanted URLs that are in no message and no line, so nobody would fetch them."""
+    """Enqueued URLs that are in no message and no queue, so nobody would fetch them."""
     members: Mapping[str, int]
     """The number of pages by the crawls they were stored for."""
 

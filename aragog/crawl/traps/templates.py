@@ -198,9 +198,9 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     folds = [_folded(segment) for segment in path.split("/")[1:]]
     general = "".join(f"/{fold}" for fold in _without_runs(folds))
     section = "".join(f"/{fold}" for fold in (first, *_without_runs(folds[1:])))
-    folded = _together(names, path, None) if names else ""
+    query_part = _together(names, path, None) if names else ""
     finest = path + (_together(names, path, words) if names else "")
-    levels = tuple(dict.fromkeys((general + folded, section + folded, finest)))
+    levels = tuple(dict.fromkeys((general + query_part, section + query_part, finest)))
     marks = [f"?{name[:40]}=" for name in dict.fromkeys(named)]
     last = next((s for s in reversed(segments) if s), "")
     if rest and _is_word(last) and words.is_at_several_places(last):
