@@ -50,8 +50,9 @@ def gaps_us(slots):
 
 
 def stopwatch_at(limiter, at_us):
-    """This process's stopwatch at a time on the limiter's clock."""
-    return stopwatch_us() + at_us - limiter.utc_s("http://a.com/") * 1e6
+    """This process's stopwatch at a time on the limiter's clock, or a little after it."""
+    ahead_us = at_us - limiter.utc_s("http://a.com/") * 1e6
+    return stopwatch_us() + ahead_us
 
 
 def scripts_run(redis_client):
