@@ -58,16 +58,35 @@ class JobWaits:
         """The callers that are waiting for each queue, by time of arrival."""
         self._next_check_s: dict[str, float] = {}
         self._count = 0
-        self._closed = False
+        self.is_closed = False
         self._thread: threading.Thread | None = None
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
         self._wake_writer.setblocking(False)
 
     @contextmanager
-    def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter | None]:
+    def place(self) -> Iterator[bool]:
         """
-        Wait for a queue's jobs. Yields None if too many callers are waiting already.
+        Take a place among the callers that may wait. Yields False if there are too many already.
+
+        A caller keeps its place while it looks for jobs in vain and waits again. Otherwise a caller
+        that comes later could take the place in between.
+        """
+        with self._lock:
+            is_free = self._count < self._max_callers
+            if is_free:
+                self._count += 1
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                with self._lock:
+                    self._count -= 1
+
+    @contextmanager
+    def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter]:
+        """
+        Wait for a queue's jobs. Callers need a `place`.
 
         Args:
             queue: the queue's name in pinlater.
@@ -77,8 +96,7 @@ class JobWaits:
         try:
             yield waiter
         finally:
-            if waiter is not None:
-                self._remove_waiter(queue, waiter)
+            self._remove_waiter(queue, waiter)
 
     def finish_wait(self, queue: str, waiter: Waiter) -> bool:
         """
@@ -94,18 +112,15 @@ class JobWaits:
             return False
 
     def close(self) -> None:
-        self._closed = True
+        self.is_closed = True
         self._check_now()
 
-    def _add_waiter(self, queue: str, due_in_s: float | None) -> Waiter | None:
+    def _add_waiter(self, queue: str, due_in_s: float | None) -> Waiter:
         now_s = time.monotonic()
         next_check_s = now_s + min(
             CHECK_INTERVAL_S, CHECK_INTERVAL_S if due_in_s is None else due_in_s
         )
         with self._lock:
-            if self._count >= self._max_callers or self._closed:
-                return None
-            self._count += 1
             waiter = Waiter()
             self._waiters[queue].append(waiter)
             if len(self._waiters[queue]) > 1 and self._next_check_s[queue] <= next_check_s:
@@ -119,7 +134,6 @@ class JobWaits:
 
     def _remove_waiter(self, queue: str, waiter: Waiter) -> None:
         with self._lock:
-            self._count -= 1
             if waiter.has_finished:
                 return
             if not waiter.woken.done():
@@ -148,7 +162,7 @@ class JobWaits:
         listeners = [_Listener(poller) for poller in pollers]
         last_used_s = time.monotonic()
         try:
-            while not self._closed:
+            while not self.is_closed:
                 queues, next_check_s = self._wake_due()
                 now_s = time.monotonic()
                 if queues:

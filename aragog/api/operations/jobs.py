@@ -14,6 +14,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, NamedTuple
@@ -179,19 +180,22 @@ class Jobs:
         """Claim up to `limit` due jobs. If none is due, wait for one for up to `wait_ms`."""
         deadline_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MAX_SHORT_TEXT_BYTES]
-        while True:
-            sources = self.doors.queues_to_read(queue, door)
-            jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
-            remaining_s = deadline_s - time.monotonic()
-            if jobs or remaining_s <= 0:
-                return jobs
-            name = sources[-1].broker_name
-            with self._waits.waiting(name, due_in_s) as waiter:
-                if waiter is None:
+        with ExitStack() as place:
+            has_place = False
+            while True:
+                sources = self.doors.queues_to_read(queue, door)
+                jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
+                remaining_s = deadline_s - time.monotonic()
+                if jobs or remaining_s <= 0:
                     return jobs
-                yield Wait(waiter.woken, remaining_s)
-                if not self._waits.finish_wait(name, waiter):
+                has_place = has_place or place.enter_context(self._waits.place())
+                if not has_place or self._waits.is_closed:
                     return jobs
+                name = sources[-1].broker_name
+                with self._waits.waiting(name, due_in_s) as waiter:
+                    yield Wait(waiter.woken, remaining_s)
+                    if not self._waits.finish_wait(name, waiter):
+                        return jobs
 
     def _claim(
         self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str

@@ -161,6 +161,28 @@ def test_callers_over_the_limit_get_an_immediate_answer(store, shards, apache):
 
 
 @pytest.mark.redis
+def test_caller_keeps_its_place_while_it_looks_for_jobs(store, shards, apache, monkeypatch):
+    """Callers look for jobs once per second; a later caller took the place meanwhile."""
+    cluster = Cluster(connect_shards(shards))
+    claims, claim = [], cluster.first_shard.claim
+
+    def slow_claim(*args):
+        claims.append(args)
+        if len(claims) == 2:
+            late.append(Worker(apache, server.port).bodies())
+        return claim(*args)
+
+    late = []
+    monkeypatch.setattr(cluster.first_shard, "claim", slow_claim)
+    with running(store, cluster=cluster, max_waiting=1) as server:
+        [first] = workers(apache, server, 1)
+        wait_until(lambda: late, otherwise="the second caller has its answer")
+        assert late == [[]]
+        add(apache, server, b"job")
+        assert first.bodies() == [b"job"]
+
+
+@pytest.mark.redis
 def test_queues_waited_for_later_are_heard_too(server, apache):
     [first] = workers(apache, server, 1)
     with apache.client(server.port, "PinLater") as client, ThreadPoolExecutor() as pool:
