@@ -63,7 +63,7 @@ TAKEN_DOWN = ErrorKind(
 )
 NOT_FOUND = ErrorKind(
     "not_found", 404, "NotFound",
-    "nothing is stored under this name, or its site does not allow this use of it", "enqueue it",
+    "nothing is stored under this name, or the page's site does not allow this use", "enqueue it",
 )  # fmt: skip
 VALUE_TAKEN = ErrorKind(
     "value_taken", 409, "Conflict",

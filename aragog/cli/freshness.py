@@ -40,7 +40,7 @@ from urlspelling.domain import host, registered_domain
 
 POLL_INTERVAL_S = 0.5
 RETRY_DELAY_S = 2.0
-_TAKES_EFFECT_LATER = "once a worker has read the message"
+_TAKES_EFFECT_LATER = "as soon as a worker has processed the message"
 
 
 @click.command()

@@ -246,8 +246,10 @@ class RunTracker:
         if self._refresh and state is FinalState.ALREADY_STORED:
             return RequeueOptions(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
-        has_followed_urls = depth or self._kinds.has_followed_urls(url)
-        return RequeueOptions(depth, refresh=False) if has_followed_urls and is_stored else None
+        may_find_urls_to_follow = depth or self._kinds.may_find_urls_to_follow(url)
+        return (
+            RequeueOptions(depth, refresh=False) if may_find_urls_to_follow and is_stored else None
+        )
 
     def _enqueue_again(self, enqueue_again: EnqueueAgain) -> None:
         while self._to_requeue:

@@ -54,8 +54,8 @@ class HoursPlot(NamedTuple):
     def svg(self) -> str:
         bars = "".join(plot_bar.svg() for plot_bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
-        name = f'role="img" aria-label="{escape(self.summary)}"'
-        return f'<svg viewBox="{self.box}" {name}>{bars}{labels}</svg>'
+        label = f'role="img" aria-label="{escape(self.summary)}"'
+        return f'<svg viewBox="{self.box}" {label}>{bars}{labels}</svg>'
 
 
 def plot_bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
@@ -66,7 +66,7 @@ def plot_bar(x: float, y: float, width: float, height: float, color: str, title:
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """Return a plot of at least one hour's outcomes. The keys are hours since 1970."""
+    """Return a plot of the outcomes by hour since 1970. `hours` must not be empty."""
     first, last = min(hours), max(hours)
     max_count = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), max_count), *_legend_bars())

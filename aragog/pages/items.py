@@ -1,5 +1,5 @@
 """
-The kinds of items of sites, defined by the tables in `extract`.
+The kinds of items that each site has, as defined by the tables in `extract`.
 
     [extract."shop.example".cards]
     pages = "*/c/*"
@@ -22,9 +22,9 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Keys after the first three are left out if empty. If items on a linked page inherit values from an
-item, `link` names the field with that page's URL. Those items list their inherited values in
-`parents`. `files` names the fields with URLs of files that belong to the item.
+Keys after the first three are left out if empty. An item may pass values on to the items of a page
+that it links to: `link` names the field with that page's URL, and the linked page's items list the
+inherited values in `parents`. `files` names the fields with URLs of files that belong to the item.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ class SiteKinds:
             kinds = {**self._by_host.get(parent, {}), **kinds}
         return kinds
 
-    def has_followed_urls(self, url: str) -> bool:
-        """Return True if the page's rules may find links to a list's further pages, or to files."""
+    def may_find_urls_to_follow(self, url: str) -> bool:
+        """Return True if the page's rules may find files, or links to the next page of a list."""
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
@@ -274,8 +274,8 @@ class SiteKinds:
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
         """
-        Return the names that `columns` returns. After each field of a file, adds the column that
-        describes it.
+        Return the names that `columns` returns. The name of a field with files is followed by the
+        name of the column that describes the files.
         """
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
@@ -331,7 +331,7 @@ def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
 
 def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
     """
-    Return the kinds in the settings. The same settings share one object.
+    Return the kinds in the settings. Calls with equal settings return the same object.
 
     Raises:
         ConfigError: see `SiteKinds`.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}
-"""The name of each form's field."""
+"""The field of each form of a text, such as plain text or Markdown."""
 VERSION_FIELD = "page.text_version"
 MAX_BYTES = 1_000_000
 """Maximum size of a stored text, as JSON."""
@@ -41,7 +41,7 @@ class TextFinder:
     """A function that extracts main text, and its version."""
 
     find: Callable[[Document, str], str]
-    """Returns a page's text in a form, or ""."""
+    """Returns a page's text in one of `FORMS`, or "" if there is none."""
     version: str
     """Changes whenever the finder might return another text for the same page."""
 

@@ -2,12 +2,13 @@
 Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
 An export has a column for each requested field or, if none were requested, for each field of a
-known type. Decimals are doubles. The column `fields` maps all other fields to their bytes. If a
-column cannot restore a value exactly, `fields` contains the value's bytes too, and an import
-prefers them. A field of unknown type has a column with JSON as text.
+known type. Decimal values are stored as doubles. The column `fields` maps all other fields to their
+bytes. If a column cannot restore a value exactly, `fields` contains the value's bytes too, and an
+import prefers them.
 
 An import accepts exports of this and earlier versions (without columns for fields), and other
-programs' files. Each column outside the export format becomes a field. Null means no value.
+programs' files. In another program's file, each column that exports do not use becomes a field.
+Null means no value.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _RECORD_COLUMNS = (
 
 def _arrow() -> Any:
     require("parquet", "a Parquet file")
-    import pyarrow.parquet  # noqa: PLC0415 - an extra, and 0.2 s
+    import pyarrow.parquet  # noqa: PLC0415 - an extra, and importing it takes 0.2 s
 
     return pyarrow
 

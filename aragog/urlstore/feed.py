@@ -62,7 +62,8 @@ class Change:
     `new` (the first fetch of a watched or withdrawn page), `changed` (fields), `content` (only the
     body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back` (available again,
     unchanged), `given_up` (no longer fetched), `withdrawn` (deleted, because the site does not
-    allow keeping it), or `reserved` (one more use is forbidden).
+    allow keeping it), or `reserved` (the site now forbids one more use, such as
+    AI training).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
     """Old and new value by field name, as stored; None if a value is missing or too long."""
@@ -184,9 +185,9 @@ class Changes:
                     continue
                 change = replace(change, fields=fields)  # noqa: PLW2901 - only this item's fields
             result.append(change)
-        return ListPage(self._without_withdrawn(result, now_ms), last)
+        return ListPage(self._hide_withdrawn_values(result, now_ms), last)
 
-    def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
+    def _hide_withdrawn_values(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
         Remove the values of deleted and expired pages, and of pages whose nodes are in damaged
         files.

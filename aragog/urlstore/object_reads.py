@@ -20,7 +20,7 @@ from zengraph.records import Row
 RETRY_DELAYS_S = (0.0, 0.01, 0.03, 0.1, 0.3)
 """Delays (s) before reading again. Their sum is enough for most replacements."""
 PUT_AT = "put_at_ms"
-"""The key in meta with the time of the object's pointer, if the content was not fetched."""
+"""The key in meta for the time when the content was stored. Fetched content does not have it."""
 
 
 class ObjectRead(NamedTuple):

@@ -36,32 +36,33 @@ FAILED_DELAY_S = DAY_S
 MAX_FAILED_DELAY_S = 30 * DAY_S
 
 WITHHELD_DELAYS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
-"""The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
-them.
+"""How long to wait after a status that refuses a page which exists; `refresh.withheld_intervals`
+overrides these.
 
 The reasons for a 401, 402 or 451 (credentials, prices, legal demands) change rarely. A 403 often
 comes from a rule about crawlers.
 """
-WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
-"""The HTTP status of each outcome that withholds an existing page."""
+_STATUS_BY_OUTCOME = {kind.value: str(status) for status, kind in WITHHELD.items()}
+"""The HTTP status of each outcome that refuses a page which exists."""
 
 
-def withheld_s(outcome: str, settings: RefreshSettings) -> float:
-    """Return the first wait after an outcome that withholds an existing page."""
-    status = WITHHELD_NAMES[outcome]
+def _withheld_wait_s(outcome: str, settings: RefreshSettings) -> float:
+    """Return the first wait after an outcome that refuses a page which exists."""
+    status = _STATUS_BY_OUTCOME[outcome]
     return duration_s(settings.withheld_intervals.get(status, WITHHELD_DELAYS[status]))
 
 
 JITTER = 0.1
 """Intervals vary by ±10%, so that pages fetched together spread out over time."""
 
-# A more recent Last-Modified is probably the time of the response.
+# A page that was modified less than this long ago probably has the response's time as
+# Last-Modified.
 _MIN_UNCHANGED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The observations of a fetch."""
+    """What a fetch found out about a page."""
 
     outcome: str
     """The class name of the outcome: Fetched, NotModified, Gone, …"""
@@ -92,7 +93,8 @@ class RefreshState(NamedTuple):
     usual_s: float = 0.0
     """The usual interval of pages with the same type and fields."""
     interval_s: float = 0.0
-    """The last planned interval, limited by the settings, before jitter and hints."""
+    """The last planned interval, limited by the settings. Jitter and the response's freshness are
+    not included."""
     checks: int = 0
     """Number of fetches that could be compared with an earlier one."""
     changes: float = 0.0
@@ -107,8 +109,8 @@ class RefreshState(NamedTuple):
     """Number of consecutive 404 and 410 responses; responses close together count once."""
     gone_at_ms: int = 0
     failures: int = 0
-    """Number of consecutive failures of other kinds. While the page is withheld, this is minus the
-    number of consecutive fetches that withheld it."""
+    """Number of consecutive failures of other kinds. If the site refuses a page that exists, it is
+    negative: minus the number of consecutive refusals."""
     due_at_ms: int | None = None
     """When to fetch next, as planned at the last fetch; None if the store gave up on the page."""
     body_hash: str = ""
@@ -151,7 +153,7 @@ def decide(
         return before, before.due_at_ms
     before = _reset_if_kind_changed(before, seen)
     if seen.source and seen.outcome in _PAGE_OUTCOMES:
-        after = _state_after_reading_list(before, seen, settings)
+        after = _state_after_read(before, seen, settings)
         wait_s = after.interval_s
     elif seen.outcome in _PAGE_OUTCOMES:
         after = _state_after_comparison(
@@ -161,10 +163,10 @@ def decide(
     elif seen.outcome == OutcomeKind.GONE:
         after = _state_after_gone(before, seen, settings)
         wait_s = GONE_DELAYS_S[min(after.gone, len(GONE_DELAYS_S)) - 1]
-    elif seen.outcome in WITHHELD_NAMES:
+    elif seen.outcome in _STATUS_BY_OUTCOME:
         streak = max(0, -before.failures)
         after = before._replace(failures=-streak - 1, gone=0, gone_at_ms=0)
-        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(streak, 10)
+        wait_s = _withheld_wait_s(seen.outcome, settings) * 2.0 ** min(streak, 10)
     else:
         streak = max(0, before.failures)
         after = before._replace(failures=streak + 1)
@@ -189,9 +191,7 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
     return before
 
 
-def _state_after_reading_list(
-    before: RefreshState, seen: Seen, settings: RefreshSettings
-) -> RefreshState:
+def _state_after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
     """Return the state after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type

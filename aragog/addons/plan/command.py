@@ -112,7 +112,7 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     console = SafeConsole()
     console.print(_needs_table(result))
     threshold = f"{requested.utilization:.0%} of a CPU or 100% of the rest"
-    echo(f"\nBottlenecks (share of one unit's capacity; what to change above {threshold}):")
+    echo(f"\nBottlenecks (load as a share of one server's capacity; act above {threshold}):")
     console.print(_limits_table(result))
     if costs:
         echo("\nMeasured:")

@@ -150,7 +150,9 @@ class TableKeeper:
         at_ms = int(state.cursor[:16], 16)
         if at_ms < self._now_ms() - self._kept_ms:
             date = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-            return f"it dates from {date}, and the feed no longer has all later changes"
+            return (
+                f"the table was last updated {date}, and the feed no longer has all later changes"
+            )
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:

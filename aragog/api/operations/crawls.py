@@ -12,8 +12,8 @@ from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN, WRITE, Token
 from aragog.crawl.pipeline.crawl_records import (
     BUILT_IN_NAMES,
+    CrawlOptions,
     CrawlPhase,
-    CrawlTerms,
 )
 from aragog.crawl.pipeline.token_use import IMPLICIT_CRAWL_PREFIX, implicit_crawl_name
 from aragog.crawl.stages.crawl_control import CrawlControl
@@ -38,7 +38,7 @@ _STATES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlView(CrawlTerms):
+class CrawlView(CrawlOptions):
     """A crawl, with the outcomes of its URLs."""
 
     name: str

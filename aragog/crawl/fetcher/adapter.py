@@ -82,7 +82,7 @@ class PinnedAdapter(BaseAdapter):
             the roots of certifi, the system and `SSL_CERT_FILE`.
         needs_contact: True to raise TargetBlocked if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
-        connections_from: an adapter whose connections to share. It must have the same egress
+        connections_from: another adapter, to share its connections. It must have the same egress
             routes, TLS context and HTTP/2 hosts.
         signer: signs every request. If None, requests are not signed.
         egress: the egress routes. By default those of `connections_from`, or else those of
@@ -240,11 +240,11 @@ class PinnedAdapter(BaseAdapter):
             connection.set_deadline(deadline)
             message = self._encode(connection, request, target)
             waiting_since_s = deadline.now_s()
-            later = request.acquire_permit()
+            deferral = request.acquire_permit()
             sent_s = deadline.now_s()
             deadline.extend(sent_s - waiting_since_s)
-            if later is not None:
-                raise NoPermit(later)
+            if deferral is not None:
+                raise NoPermit(deferral)
             # Between the permit and this call, do not wait, release the GIL or do anything slow.
             connection.send(message)
             request.release_permit()
@@ -348,21 +348,21 @@ class PinnedAdapter(BaseAdapter):
     def _tls_context(self, peer: Peer) -> ssl.SSLContext:
         names_checked_in_python = needs_name_check_in_python(peer.host)
         if self._tls is not None:
-            return self._tls_without_names if names_checked_in_python else self._tls
+            return self._tls_without_name_check if names_checked_in_python else self._tls
         verify = self._settings.verify_tls
         return tls_context(
             verify=verify, http2=peer.http2, names_checked_in_python=names_checked_in_python
         )
 
     @functools.cached_property
-    def _tls_without_names(self) -> ssl.SSLContext:
+    def _tls_without_name_check(self) -> ssl.SSLContext:
         return copy_without_name_check(self._tls or tls_context())
 
     def requested_signature(
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature requested by the response.
+        Return what the response asks to sign.
 
         Returns None if there is no signer, or if the signature cannot be made or was already sent.
         """

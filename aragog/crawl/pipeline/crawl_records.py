@@ -47,7 +47,7 @@ ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlTerms:
+class CrawlOptions:
     """A crawl's options, apart from its scope."""
 
     depth: int = 0
@@ -79,7 +79,7 @@ class CrawlTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlRecord(CrawlTerms):
+class CrawlRecord(CrawlOptions):
     """One crawl."""
 
     name: str
@@ -148,7 +148,7 @@ class CrawlRecord(CrawlTerms):
             raise InvalidMessage("crawl", f"{error}: {wire[:200]!r}") from error
 
 
-_TERM_NAMES = tuple(f.name for f in fields(CrawlTerms))
+_TERM_NAMES = tuple(f.name for f in fields(CrawlOptions))
 _RECORD_NAMES = tuple(
     f.name for f in fields(CrawlRecord) if f.name not in {*_TERM_NAMES, "unknown_fields", "scope"}
 )
@@ -206,7 +206,7 @@ def check_name(name: str) -> None:
             f"crawl: {name[:80]!r} is not a name; use 1 to 64 letters, digits, '.', '-' and '_'"
         )
     if name in BUILT_IN_NAMES.values():
-        raise BadInput(f"crawl: {name!r} always exists; choose another name")
+        raise BadInput(f"crawl: {name!r} is a built-in crawl; choose another name")
 
 
 @cache

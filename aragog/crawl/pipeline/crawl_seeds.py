@@ -39,7 +39,7 @@ class CrawlSeeds:
         """
         if not urls:
             return
-        key, wire = self._prefix + name, orjson.dumps(dict(options))
+        key, options_json = self._prefix + name, orjson.dumps(dict(options))
         with _translate_errors():
             if int(self._redis.hlen(key)) + len(urls) > MAX_SEEDS:
                 stored: Any = self._redis.hmget(key, list(urls))
@@ -48,7 +48,7 @@ class CrawlSeeds:
                         f"crawl: {name} runs on a schedule, so it can have at most "
                         f"{MAX_SEEDS:,} seeds; use hub pages or sitemaps as seeds"
                     )
-            self._redis.hset(key, mapping=dict.fromkeys(urls, wire))
+            self._redis.hset(key, mapping=dict.fromkeys(urls, options_json))
 
     def count(self, name: str) -> int:
         with _translate_errors():

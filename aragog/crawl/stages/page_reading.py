@@ -2,7 +2,7 @@
 Analyzes the pages of a batch within their limits, and detects pages that killed their process.
 
 A page kills its process if a parser's C code crashes, or if the kernel enforces a limit. The broker
-then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was lost.
+then redelivers the batch. `page_limits.RunMarks` shows that an earlier run of the batch died.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     signal_count: float = 0.0
-    """How many refreshes the sitemap or feed requests, weighted by the trust in each host."""
+    """The number of refreshes that the sitemap or feed asks for, each weighted by the trust in its
+    host."""
 
 
 class SitemapReader(Protocol):
@@ -67,16 +68,16 @@ class PageReader:
     counters: CounterSink
     limits: PipelineSettings
     agent: str
-    """The product token that pages use for this crawler."""
+    """The product token by which robots directives of pages address this crawler."""
     rules: Rules = field(default_factory=dict)
     """Field rules for individual sites."""
     drafts: Collection[str] = ()
-    """The draft standards for allowed uses that are read."""
+    """Which draft standards about allowed uses to follow."""
     spans: StageSpans = UNTRACED
     watched_urls: Collection[str] = ()
     """URLs of pages to check for signs of traps."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. An item's file of such a type is analyzed as a page."""
+    """Content types of pages. An item's file with one of these types is analyzed as a page."""
     bodies: BodyCodec = PLAIN
 
     def read(

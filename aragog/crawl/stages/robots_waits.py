@@ -1,4 +1,7 @@
-"""Decides where URLs go after their robots rules were requested, or when they are sent again."""
+"""
+Routes URLs after their robots rules were requested: to the fetch stage or, after a delay, to the
+robots stage again.
+"""
 
 from __future__ import annotations
 

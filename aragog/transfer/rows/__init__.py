@@ -45,7 +45,8 @@ def file_format(file: Path) -> str:
     Return the format that a file's extension selects.
 
     Raises:
-        BadInput: the extension is unknown, or `.gz` or `.zst` after a binary format.
+        BadInput: the extension is unknown, or `.gz` or `.zst` follows the extension of a binary
+            format.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())

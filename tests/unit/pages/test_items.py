@@ -204,7 +204,7 @@ def test_fields_marked_as_files_get_a_separate_column():
     kinds = load_kinds(rules)
     assert kinds.columns("cards") == ("sku", "price", "url")
     assert kinds.columns_with_files("cards") == ("sku", "price", "url", "url.file")
-    assert kinds.has_followed_urls(URL)
+    assert kinds.may_find_urls_to_follow(URL)
 
 
 def test_items_of_an_earlier_version_have_no_files():

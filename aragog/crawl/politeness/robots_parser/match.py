@@ -22,7 +22,7 @@ MAX_UNINDEXED_RULES = 24
 # The maximum cost of one call, in character comparisons (about 20 ms). Ordinary files need less
 # than a hundredth of it.
 MAX_WORK = 40_000_000
-# The fixed costs, in comparisons, of trying a rule and of a character of the path.
+# What trying one rule costs, and what each character of the path adds, in character comparisons.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
@@ -66,7 +66,7 @@ class Matcher:
                 previous = self._prefixes.setdefault(pattern, rule)
                 if rule.allow and not previous.allow:
                     self._prefixes[pattern] = rule
-            if rule.allow and (index_rule := _index_page_rule(rule, pattern)):
+            if rule.allow and (index_rule := _directory_rule_for_index_html(rule, pattern)):
                 wildcard_rules.setdefault((True, index_rule.parts[0], True), index_rule)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
         self._index(sorted(wildcard_rules.values(), key=_sort_key))
@@ -156,7 +156,7 @@ def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str
     return min(trigrams, key=lambda trigram: len(by_gram.get(trigram, ())))
 
 
-def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
+def _directory_rule_for_index_html(rule: Rule, pattern: str) -> _WildcardRule | None:
     """
     Return the additional rule for `Allow: /a/index.html`, which, as in Google's parser, also allows
     `/a/`.

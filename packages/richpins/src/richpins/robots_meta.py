@@ -29,7 +29,7 @@ _FLAG_DIRECTIVES = {
 }
 _DIRECTIVE_ALIASES = {"none": ("noindex", "nofollow"), "nocache": ("noarchive",)}
 _VALUE_DIRECTIVES = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
-_NAMES_OF_ALL_AGENTS = {"", "*", "robots"}
+_WILDCARD_AGENT_NAMES = {"", "*", "robots"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ _NO_DIRECTIVES = PageRobots()
 
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
-    agent_names = _NAMES_OF_ALL_AGENTS | {agent.lower()}
+    agent_names = _WILDCARD_AGENT_NAMES | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in agent_names]
     return reduce(
         combine, (_read_directives(content, "meta") for content in contents), _NO_DIRECTIVES
@@ -72,7 +72,7 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
-    agent_names = _NAMES_OF_ALL_AGENTS | {agent.lower()}
+    agent_names = _WILDCARD_AGENT_NAMES | {agent.lower()}
     robots = _NO_DIRECTIVES
     for name, value in headers:
         if name.lower() == "x-robots-tag":

@@ -10,7 +10,7 @@ from richpins.article.completion import (
 )
 from richpins.article.container import find_container, long_paragraphs
 from richpins.article.ending import remove_ending
-from richpins.article.opening import open_with_lead, titles_of
+from richpins.article.opening import start_with_lead, titles_of
 from richpins.article.page_texts import PageTexts
 from richpins.article.repeated_parts import complete_from_parts
 from richpins.article.surroundings import remove_surroundings
@@ -37,5 +37,5 @@ def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
         complete_from_parts(texts, blocks)
     if container is not None:
         remove_surroundings(texts, blocks, container, titles_of(page))
-    open_with_lead(texts, blocks, page, with_title=with_title)
+    start_with_lead(texts, blocks, page, with_title=with_title)
     remove_ending(texts, blocks, container)

@@ -37,7 +37,7 @@ _LISTS = frozenset({"ul", "ol"})
 _MAX_CLIMB = 12
 
 
-def open_with_lead(
+def start_with_lead(
     texts: PageTexts, blocks: list[TextBlock], page: Document, *, with_title: bool
 ) -> None:
     """Add the lead to a text; remove breadcrumbs, dates and, without `with_title`, the title."""
@@ -64,8 +64,7 @@ def titles_of(page: Document) -> list[str]:
     """
     Return the letters of the titles in the page's head, and of headings similar to them.
 
-    A heading with few words in common with the title is not among them, because no field contains
-    what it says.
+    Other headings are left out: they are not removed, because no field contains their text.
     """
     declared = [
         title for title in (page.title, page.meta("og:title"), page.meta("twitter:title")) if title
@@ -81,12 +80,13 @@ def titles_of(page: Document) -> list[str]:
     titles = {letters_of(title).casefold() for title in (*headings, *declared, *parts)}
     # Longest first, because the parts of a title such as "pathlib — Paths" are titles too.
     return sorted(
-        (title for title in titles if len(title) >= _MIN_TITLE), key=lambda it: (-len(it), it)
+        (title for title in titles if len(title) >= _MIN_LETTERS_OF_ANY_TITLE),
+        key=lambda it: (-len(it), it),
     )
 
 
 _MAX_TITLES = 3
-_MIN_TITLE = 4
+_MIN_LETTERS_OF_ANY_TITLE = 4
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"\s(?:[|–—-]|::|»|·)\s")
 
@@ -104,7 +104,11 @@ def _keep_lead(
             _matches_description(block.letters, item) for item in descriptions
         ):
             continue
-        if block.letters[:_MIN_BODY_LETTERS] in kept or block.letters in titles or _is_apart(block):
+        if (
+            block.letters[:_MIN_BODY_LETTERS] in kept
+            or block.letters in titles
+            or _is_outside_main_text(block)
+        ):
             continue
         for piece in block.pieces:
             piece.kept = True
@@ -119,13 +123,15 @@ def _matches_description(letters: str, description: str) -> bool:
     if letters in description:
         return True
     position = letters.find(description[:-_MAX_TRUNCATED])
-    return 0 <= position <= _MAX_PREFIX_LETTERS and len(letters) <= _MAX_GROWTH * len(description)
+    return 0 <= position <= _MAX_PREFIX_LETTERS and len(letters) <= _MAX_LENGTH_RATIO * len(
+        description
+    )
 
 
-_MAX_GROWTH = 3
+_MAX_LENGTH_RATIO = 3
 
 
-def _is_apart(block: TextBlock) -> bool:
+def _is_outside_main_text(block: TextBlock) -> bool:
     """Return True if a block is in a menu, a caption or an aside, or consists mostly of links."""
     linked = 0
     for piece in block.pieces:

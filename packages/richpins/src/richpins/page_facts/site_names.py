@@ -26,7 +26,7 @@ _SITE_TYPES = frozenset({"website"})
 TITLE_SEPARATORS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Separators in a title. In scripts without spaces, no spaces surround them."""
+"""Separators in a title. In languages written without spaces, no spaces surround them."""
 _NON_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
@@ -130,7 +130,7 @@ def _link_text_like_host(sources: Sources) -> Iterator[Candidate]:
     """
     Yield the most frequent text of a logo or link that matches the host name.
 
-    It must contain both capital and small letters. This is the last resort, because it searches the
+    It must be in mixed case. This is the last resort, because it searches the
     start and the end of the page.
     """
     letters = next(iter(host_names(sources)), "")
@@ -154,8 +154,8 @@ def _find_spellings(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield the start and end of each occurrence of `letters` in `body`.
 
-    Up to three spaces or marks may be between two letters. The search starts with the rarest
-    letter, which is three times as fast as starting with a frequent one.
+    Letters may be separated by up to three spaces or punctuation characters. The search starts with
+    the rarest letter, which is three times as fast as starting with a frequent one.
     """
     prefix_pattern, suffix_pattern = _spelling_patterns(letters)
     max_bytes = len(prefix_pattern.pattern)
@@ -201,13 +201,13 @@ def _start_and_end(body: bytes) -> bytes:
 _MAX_OCCURRENCES = 500
 _MAX_SPACE_BYTES = 40
 _MAX_SEARCHED_BYTES = 32_768
-"""Bytes searched at the start and the end of a page, where logos and imprints are."""
+"""Bytes searched at the start and the end of a page, where logos and legal notices are."""
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 
 
 def _remove_slogan(sources: Sources, name: str) -> str:
-    """Return the part of a slogan that resembles the host name, or else its first part."""
+    """Return the part of a site's name that matches the host name, or its first part."""
     normalized_names = {normalize_name(name_in_host) for name_in_host in host_names(sources)}
     parts = [part.strip() for part in TITLE_SEPARATORS.split(name) if part.strip()]
     return next(

@@ -67,20 +67,20 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     """
     The binary protocol with numbered calls. Each call starts the socket's deadline.
 
-    While `several` is set, calls are sent before the first response is read. A gateway responds to
-    calls in the order in which they were sent.
+    While `is_pipelining` is set, calls are sent before the first response is read. A gateway
+    responds to calls in the order in which they were sent.
     """
 
     def __init__(self, transport: Any, socket: DeadlineSocket) -> None:
         super().__init__(transport, decode_response=False)
         self.socket = socket
         self.number = 0
-        self.several = False
+        self.is_pipelining = False
         self.unanswered: deque[int] = deque()
 
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
-        if not self.several:
+        if not self.is_pipelining:
             # Calls still listed here failed before their response was read, so forget them.
             self.unanswered.clear()
         self.unanswered.append(self.number)
@@ -100,10 +100,10 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Send all calls of one method, then read all responses."""
-    return call_each(client, [(method, arguments) for arguments in calls])
+    return call_pipelined(client, [(method, arguments) for arguments in calls])
 
 
-def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Any]:
+def call_pipelined(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Any]:
     """
     Send calls of any methods, then read all responses: one round trip.
 
@@ -111,13 +111,13 @@ def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> li
     responses are still unread.
     """
     protocol = client._iprot  # noqa: SLF001 - it has no public name, nor do send and receive
-    protocol.several = True
+    protocol.is_pipelining = True
     try:
         for method, arguments in calls:
             client._send(method, **arguments)  # noqa: SLF001
         return [client._recv(method) for method, _ in calls]  # noqa: SLF001
     finally:
-        protocol.several = False
+        protocol.is_pipelining = False
 
 
 class GatewayConnection(happybase.Connection):  # type: ignore[misc]

@@ -37,7 +37,7 @@ from zengraph.tables import (
     Scan,
     refuse_empty,
 )
-from zengraph.tables.hbase.connection import call_each, call_many, thrift_api
+from zengraph.tables.hbase.connection import call_many, call_pipelined, thrift_api
 from zengraph.tables.hbase.mutations import (
     MAX_BATCH_BYTES,
     MAX_BATCH_ROWS,
@@ -324,7 +324,7 @@ class HBaseTable(CellTable):
         return [thrift_api.Mutation(isDelete=True, column=name) for name in names]
 
     def _page(
-        self, rows: RowRange, max_rows: int, client: Any, call: Call = call_each
+        self, rows: RowRange, max_rows: int, client: Any, call: Call = call_pipelined
     ) -> tuple[list[Any], bool]:
         """Return up to `max_rows` rows, and True if there may be more. `call` opens the scanner."""
         start, stop, columns, _, reverse = rows
@@ -341,7 +341,7 @@ class HBaseTable(CellTable):
         in_range = [row for row in page if row.row >= start and (stop is None or row.row < stop)]
         return in_range[:max_rows], is_full and bool(in_range) and page[-1].row >= start
 
-    def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
+    def _read(self, client: Any, rows: int, call: Call = call_pipelined, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
         # The filter ends the scan in the region server, which saves a call to the gateway.
         scan.setdefault("filterString", b"PageFilter(%d)" % rows)
@@ -356,7 +356,7 @@ class HBaseTable(CellTable):
             ("scannerGetList", {"id": scanner, "nbRows": rows}),
             ("scannerClose", {"id": scanner}),
         ]
-        results: list[Any] = call_each(client, calls)[0]
+        results: list[Any] = call_pipelined(client, calls)[0]
         return results
 
 
@@ -366,8 +366,8 @@ def _call_after_others(
     client: Any,
     calls: Sequence[tuple[str, Mapping[str, Any]]],
 ) -> list[Any]:
-    """Like `call_each`, but send the calls `ahead` first, and append their results to `results`."""
-    found = call_each(client, [*ahead, *calls])
+    """Like `call_pipelined`, but send `ahead` first, and append its results to `results`."""
+    found = call_pipelined(client, [*ahead, *calls])
     results += found[: len(ahead)]
     return found[len(ahead) :]
 
