@@ -128,8 +128,8 @@ class Access:
 
     def statements(self, url: str) -> str:
         """
-        Return what robots.txt says about uses of the page that was just requested. Returns an empty
-        string if it says nothing.
+        Return what robots.txt says about how the page that was just requested may be used. Returns
+        an empty string if it says nothing.
         """
         settings = self.rules.settings
         rules = self.rules.robots.rules_after_admission(origin(url))
@@ -183,7 +183,7 @@ class Access:
         )
 
     def return_to_line(self, job: UrlJob, free_at_ms: int) -> WaitingJob:
-        """Return an entry that puts the job at the front of the line until its next request."""
+        """Return an entry for the job at the front of its domain's line."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

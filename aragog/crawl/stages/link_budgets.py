@@ -7,7 +7,7 @@ the budgets are written. If another process changed a budget in the meantime, it
 again.
 
 Safe to run twice and to kill at any point. A page is judged once, and URLs in flight are not sent
-again. Links are held before their page ends, and stay in the held list until they are enqueued.
+again. Links are held before their page's job ends, and stay held until they are enqueued.
 Links of a lost batch count as in progress until the periodic sweep (`held_link_sweep`).
 """
 

@@ -73,7 +73,7 @@ def file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
 
 
 def kept_for_facts(job: UrlJob) -> dict[str, str]:
-    """Return the purposes that a page is kept for, if the job has its own."""
+    """Return the purposes that a page is kept for, if the job has its own purposes."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
@@ -94,7 +94,7 @@ def make_seen(result: FetchResult, settings: Settings, *, page_type: str | None 
     headers["cache-control"] = ", ".join(cache_control)
     expiry_ms = None
     if fetch.outcome is OutcomeKind.REFUSED:
-        # The same robots rules would refuse the URL again. Newer rules will be known by then.
+        # Until the robots rules expire, they would refuse the URL again.
         expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=fetch.outcome.value,

@@ -28,8 +28,8 @@ from aragog.crawl.shared_redis.leases import Leases
 _LONGER_THAN_ANY_LEASE_S = 1e9
 """Makes each run take over the lease."""
 MAX_RUNS_LOST = 2
-"""How many times the process may die while it analyzes this page alone. A restart can explain one
-loss, but hardly two."""
+"""How many times a process may die while it analyzes a page alone. The first death may be due to a
+restart, but hardly a second one."""
 
 
 class RunMarks:
@@ -107,7 +107,7 @@ def _raise_if_limited(*_: object) -> None:
 @contextmanager
 def limit_resources(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     """
-    Run the block within both limits. Costs 15 µs.
+    Run the block within both limits. Setting and removing them takes 15 µs.
 
     Raises:
         PageTooExpensive: the block took too much CPU time.

@@ -18,7 +18,7 @@ RETRY_S = 1.0
 
 class ReleaseThread:
     """
-    Releases URLs until stopped, in any number of processes.
+    Releases URLs until stopped. Any number of processes may have such a thread.
 
     Args:
         release: `ReleaseStage.run`.

@@ -6,8 +6,8 @@ enqueues their pages. This is called a walk (`aragog.crawl.pipeline.sitemap_walk
 refresh schedule reads each file again, only to refresh changed pages earlier
 (`aragog.urlstore.change_signals`).
 
-It is safe to run twice: queued URLs and URLs fetched since their lastmod are skipped. The same
-content yields the same signals.
+It is safe to run twice: queued URLs and URLs fetched since their lastmod are skipped, and the same
+content leads to the same refreshes.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class SitemapEnqueuer:
         Read a sitemap or feed and handle its entries.
 
         Enqueues entries on the sitemap's own registered domain that are not stored, or whose
-        lastmod is later than their fetch. The refresh schedule enqueues no pages. In both cases,
-        changed pages are refreshed earlier.
+        lastmod is later than their fetch. If the refresh schedule requested the file, no pages are
+        enqueued. In both cases, changed pages are refreshed earlier.
 
         Raises:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
