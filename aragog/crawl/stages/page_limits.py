@@ -33,14 +33,14 @@ restart, but hardly a second one."""
 
 
 class RunMarks:
-    """Marks of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
+    """Records of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
     def start_run(self, tokens: Sequence[str]) -> int:
         """
-        Mark the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
+        Record the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
         round trip.
         """
         with suppress(redis.RedisError):
@@ -51,12 +51,12 @@ class RunMarks:
         return 0
 
     def end_run(self, tokens: Sequence[str]) -> None:
-        """Remove a finished run's mark. Safe to repeat."""
+        """Record the end of a run. Safe to repeat."""
         with suppress(redis.RedisError):
             self._leases.release([_lease_name(tokens)])
 
     def sweep(self) -> int:
-        """Delete expired marks. Returns how many."""
+        """Delete expired records. Returns how many."""
         with suppress(redis.RedisError):
             return self._leases.sweep()
         return 0
