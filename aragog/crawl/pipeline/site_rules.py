@@ -39,7 +39,8 @@ def original_form_for_robots(
     Return `original_url` as an absolute URL if robots.txt might decide differently about it than
     `normalized`.
 
-    Returns None if the URLs differ only in percent-escapes, because robots rules ignore those.
+    Returns None if the URLs differ only in percent-escapes, which are normalized before URLs are
+    compared with robots rules.
     Normalization may also sort the query, or remove tracking parameters or a session ID.
 
     Args:

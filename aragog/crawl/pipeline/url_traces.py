@@ -30,7 +30,8 @@ from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MAX_URLS_IN_CALLERS_TRACE = 25
-"""Maximum number of a call's URLs that join its trace. A larger trace would be unreadable."""
+"""Maximum number of a call's URLs that join the caller's trace. A larger trace would be unreadable.
+"""
 MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
 

@@ -60,7 +60,7 @@ class RingReport:
     moving: bool
     """True while domains are moving to other nodes."""
     lost: tuple[str, ...]
-    """Nodes removed as lost, while domains are moving."""
+    """Nodes that were removed as lost; empty unless domains are moving."""
     nodes: tuple[NodeReport, ...]
 
 
@@ -85,7 +85,7 @@ class LimiterRing:
         settings: the workers' settings.
         prefix: the start of every key.
         shared: `redis.url`; by default, the first of `urls`.
-        lease_s: how long a process may use a ring's first record after reading it.
+        lease_s: how long a process may use the record of a new ring after reading it.
         sleep_s: waits for a number of seconds.
         on_step: called with a line of text for each step.
     """

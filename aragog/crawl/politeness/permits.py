@@ -74,7 +74,7 @@ class Permits:
         self._window_us = window_us
         self._pauses = Pauses()
         self._held: dict[int, None] = {}
-        """The slots, by token, whose permits this process holds, oldest first."""
+        """The tokens of slots whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
         """When this process last wrote a request to each domain, on the monotonic clock."""
         self._feedback = FeedbackQueue(self.report, FEEDBACK_DELAY_S)
@@ -121,7 +121,7 @@ class Permits:
                 and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us
             ):
                 return True
-            self._feedback.flush()  # otherwise the node would still count it as the holder
+            self._feedback.flush()  # otherwise the node would still wait for the earlier reports
         self._sleep_until(node, self._request_at_us(node, slot))
         while not self._rates.is_closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)

@@ -64,7 +64,7 @@ class RobotsCache:
 
     Args:
         redis_url: URL of the shared Redis.
-        settings: rules' validity, and the memory for one registered domain.
+        settings: how long rules are valid, and how much memory one registered domain may use.
         prefix: the start of every key.
         clock: measures ages and the time between checks.
         agent: the User-Agent or product token whose rules are kept.
@@ -97,7 +97,10 @@ class RobotsCache:
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._server_clock)
         self._memory = memory or RobotsMemory()
         self._unusable: set[str] = set()
-        """Origins whose records this process cannot use. An error replaces such a record."""
+        """
+        Origins whose records this process cannot use. If fetching their rules fails, the failure
+        replaces the record.
+        """
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """

@@ -52,7 +52,7 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14, limited to one wildcard per pattern: two take seconds, six take minutes."""
+    """reppy 0.4.14. Patterns with several wildcards are skipped: six of them can take minutes."""
 
     name = "reppy"
 

@@ -17,7 +17,7 @@ from aragog.crawl.shared_redis.leases import Leases
 from aragog.errors import RobotsUnavailable
 from pinlater.redis.errors import redis_errors
 
-# Longer refreshes may be claimed again.
+# If a refresh takes longer than this, another process may claim it.
 CLAIM_S = 60.0
 # How long a claim may last while its request waits for a slot (time to send).
 MAX_HOLD_MS = 600_000
@@ -56,7 +56,7 @@ class RobotsRefreshes:
         return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
 
     def release(self, origins: Iterable[str]) -> None:
-        """Release claims without a result, because the next slot is too far away."""
+        """Release claims on origins whose robots.txt will not be fetched."""
         with robots_errors():
             self.claims.release(list(origins))
 

@@ -1,5 +1,5 @@
 """
-Limits the CPU time and memory for analyzing one page, and marks batches whose analysis has started.
+Limits the CPU time and memory for analyzing one page, and records which batches are being analyzed.
 
 The parsers have their own limits (`aragog.pages`). The limits here are the last resort, enforced by
 the kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process
@@ -7,10 +7,10 @@ that stays in C code is killed. Too much memory raises MemoryError or crashes th
 only apply in processes that may be killed, such as children of Celery's prefork pool. Such
 processes must call `make_expendable`. Elsewhere `limit_resources` has no effect.
 
-A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
-body tokens, acquired before the first page is read, and released however the run ends. If the
-process dies, the lease remains, and the next run gets a higher fencing token. Marks expire after
-`pipeline.spool_ttl_s`.
+These records (`RunMarks`) identify a page that killed its process. A record is a lease in Redis,
+named after the batch's body tokens. It is acquired before the first page is read, and released when
+the run ends or fails. If the process dies, the lease remains, and the next run gets a higher
+fencing token. Leases expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations

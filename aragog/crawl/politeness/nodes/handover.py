@@ -44,7 +44,7 @@ def take_over(
 
     Args:
         record: the ring.
-        nodes: by name, at the ring's version.
+        nodes: the ring's nodes by name.
         owner: the node that decides for all of `keys`.
         keys: domains whose owner has changed.
 

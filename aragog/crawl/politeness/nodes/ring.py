@@ -51,7 +51,7 @@ class LeasedRing:
 
     Args:
         record: the ring.
-        nodes: the record's nodes by name, at its version.
+        nodes: the record's nodes by name.
         read_s: the `lease_clock_s` time at which the read began.
     """
 
@@ -176,7 +176,7 @@ class NodeRing:
 
         Args:
             items: (domain, item) pairs.
-            call: its exceptions propagate.
+            call: called with a node and the node's items. Exceptions propagate.
 
         Returns:
             The items and the result of each call.

@@ -306,7 +306,7 @@ def agent_names(value: bytes) -> list[str]:
 
 
 def escape_octets(value: bytes) -> str:
-    """Return the value in ASCII. Octets above 127 become `%XX`, and existing escapes upper case."""
+    """Return the value in ASCII, with octets above 127 as `%XX` and escapes in upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _NEEDS_ESCAPE.sub(_escape, value).decode("ascii")
