@@ -131,6 +131,6 @@ def _starts_with_chunk_size(wire: bytes) -> bool:
 
 
 def _may_have_coding(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return False if the body is not in its last coding. Checks only the start of gzip and zstd."""
+    """Return False if the body does not start like data in its last coding (gzip or zstd only)."""
     magic = _MAGIC_BY_CODING.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)
