@@ -24,7 +24,7 @@ class SpoolState(NamedTuple):
     full: bool
     """True if urgent fetches must wait too."""
     share: float = 0.0
-    """The used fraction of the high level. With several servers, the highest of their fractions."""
+    """How full the spool is, as a fraction of the high level. The highest of all servers counts."""
 
 
 class BodyStore(Protocol):

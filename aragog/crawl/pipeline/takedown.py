@@ -91,7 +91,7 @@ FindRefused = Callable[[Iterable[str]], set[str]]
 
 PAGE_SIZE = 200
 MAX_PASSES = 3
-"""How often the queues are listed, because a listing can miss messages that move meanwhile."""
+"""How many times to list the queues. A listing can miss messages that move in the meantime."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }

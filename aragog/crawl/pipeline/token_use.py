@@ -81,7 +81,7 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """Return the error for `count` refused URLs. It names the limit closest to its maximum."""
+        """Return the error for `count` refused URLs, with the limit closest to being reached."""
         name, limit, used = self._tightest_limit()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"

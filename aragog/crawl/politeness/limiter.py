@@ -352,7 +352,7 @@ class Limiter:
 
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
-    """Return how long a node holds a pre-granted permit, longer than any other permit."""
+    """Return how long a node holds a pre-granted permit. No other permit lasts longer."""
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 

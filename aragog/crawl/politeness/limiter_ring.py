@@ -3,9 +3,9 @@ Adds, drains or removes nodes of the limiter's ring while it is in use.
 
 The ring says which limiter node (Redis server) decides for which domains. A change publishes a
 record with a higher version, which also lists the previously active nodes. Every old and new node
-receives it and then refuses callers with an earlier one. A domain's new node takes over its state
-when a worker first needs the domain, or when this module walks the former nodes' keys. A final
-record ends the move. An interrupted walk is repeated by the next command, and concurrent walks are
+receives this record and then refuses callers with an earlier record. A domain's new node takes over
+its state when a worker first needs the domain, or when this module walks the former nodes' keys. A
+final record ends the move. The next command repeats an interrupted walk, and concurrent walks are
 harmless (docs/adr/0085).
 """
 

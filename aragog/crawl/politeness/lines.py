@@ -66,7 +66,7 @@ class LineEntry:
     """What the caller needs to pass the request on."""
     crawl_delay_s: float | None = None
     check_after_ms: int = 0
-    """Time until the line is checked, at most."""
+    """The line is checked within this time."""
     to_front: bool = False
     """True to put the request back at the front of the line."""
     share: int = 0

@@ -217,7 +217,7 @@ class RobotsCache:
         Return a record's rules, or None if robots.txt must be fetched again.
 
         Rules are unusable if they were stored for another User-Agent, lack the tdmrep.json that
-        this crawl needs, or have another version's format.
+        this crawl needs, or were written by an incompatible version.
         """
         try:
             record = unpack_head(reply)

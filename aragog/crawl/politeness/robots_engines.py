@@ -52,7 +52,7 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14. Patterns with several wildcards are skipped: six of them can take minutes."""
+    """reppy 0.4.14. Skips patterns with several wildcards, which can take minutes to match."""
 
     name = "reppy"
 

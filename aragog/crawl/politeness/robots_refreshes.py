@@ -30,7 +30,7 @@ class RobotsRefreshes:
     Args:
         client: the robots cache's Redis.
         prefix: the start of every key.
-        shared: the offset of that server's clock.
+        shared: that server's clock.
     """
 
     def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
@@ -81,8 +81,8 @@ class RobotsRefreshes:
 
     def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
-        Return used origins whose rules must be refreshed before `before_ms`, soonest first. Stops
-        when it has found `limit` or more.
+        Return origins whose rules are in use and must be refreshed before `before_ms`, soonest
+        first. Stops when it has found `limit` or more.
 
         The same origins are not returned again for 60 s. Unused rules are left to expire. Takes
         three round trips per `limit` origins examined. Finally removes killed workers' claims.
@@ -116,7 +116,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Reschedule used origins in 60 s, in case their refresh fails. Remove idle ones."""
+        """Reschedule origins in use by 60 s, in case their refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._server_clock.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

@@ -251,7 +251,7 @@ class RobotsRules:
         drafts: Collection[str],
         *url_forms: str,
     ) -> str | None:
-        """Return the line that forbids a purpose for one of these forms of a URL, or None."""
+        """Return why a purpose is forbidden for one of these forms of a URL, or None."""
         if not purposes:
             return None
         for url in url_forms:

@@ -1,6 +1,6 @@
 """
-Decides which jobs may send a request now, from their URL, robots.txt and the domain's free slots
-(request times).
+Decides which jobs may send a request now, based on their URLs, robots.txt and the free slots
+(request times) of their domains.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Access:
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
-        """Group the jobs by `AccessRules.verdicts`."""
+        """Return the jobs grouped by verdict; see `AccessRules.verdicts`."""
         grouped = JobVerdicts()
         requests = [
             AccessRequest(job.next_url, job.url_forms, _request_kind(job), self._purposes(job))

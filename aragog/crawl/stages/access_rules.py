@@ -50,7 +50,7 @@ class RequestKind(Enum):
 
 
 class AccessRequest(NamedTuple):
-    """A request to decide about."""
+    """A request that needs a verdict."""
 
     url: str
     """The normalized URL."""

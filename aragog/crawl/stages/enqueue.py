@@ -156,7 +156,7 @@ class Enqueuer:
             return self.crawls.crawls().get_record(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
-        # A cached copy may still have the number of a crawl that was just cancelled.
+        # A cached copy of the records may still have the number of a crawl that was just cancelled.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -236,7 +236,7 @@ class Enqueuer:
         ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """Return the quota use of the token that started the crawl, or None if it has no quota."""
+        """Return what the crawl's API token has used of its quota, or None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()

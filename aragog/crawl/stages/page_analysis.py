@@ -109,8 +109,8 @@ def read_page(
     `agent` is this crawler's product token (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds only have facts, and documents only a title and a main text. All of them have
-    # headers.
+    # JSON and feeds yield only facts. Plain text and PDF yield only a title and a main text. All of
+    # them have headers.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )

@@ -42,7 +42,7 @@ def fetch_facts(record: FetchRecord) -> dict[str, Any]:
             "etag": headers.get("etag"),
             "last_modified": headers.get("last-modified"),
         }
-    if record.outcome is OutcomeKind.FETCHED:  # replaces all earlier facts; "" deletes a fact
+    if record.outcome is OutcomeKind.FETCHED:  # all earlier facts are replaced; "" deletes a fact
         facts = {name: None if value == "" else value for name, value in facts.items()}
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -78,7 +78,7 @@ def kept_for_facts(job: UrlJob) -> dict[str, str]:
 
 
 def expiry_facts(analysis: PageAnalysis, settings: Settings) -> dict[str, int]:
-    """Return the time after which the page must not be shown, if the settings obey it."""
+    """Return the time after which the page must not be shown, unless the settings ignore it."""
     at_ms = analysis.unavailable_after_ms
     is_obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
     return {"unavailable_after_ms": at_ms} if is_obeyed and at_ms is not None else {}

@@ -252,7 +252,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
 
 
 def with_body(update: PageUpdate, body: bytes | None, crawl: str = "") -> PageWrite:
-    """Return the write with its body from the spool, for this crawl."""
+    """Return the write with its body from the spool. `crawl` is the crawl that fetched the page."""
     if body is None:
         return update.write
     seen = update.write.seen
@@ -293,12 +293,12 @@ def _to_wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """Return a page's hashes for comparison as a fact, because older versions accept any fact."""
+    """Return the body hash and text sketch as a fact. Older versions accept unknown facts."""
     return {_LIKENESS_FACT: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
 def _pop_likeness(facts: dict[str, Any]) -> Likeness | None:
-    """Remove a page's hashes for comparison from the facts and return them, or None."""
+    """Remove the body hash and text sketch from the facts. Returns them, or None if missing."""
     text = facts.pop(_LIKENESS_FACT, None)
     if not isinstance(text, str):
         return None

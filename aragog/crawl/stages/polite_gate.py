@@ -1,6 +1,5 @@
 """
-The gate in front of a domain, one per fetch: checks robots rules, then waits for a slot (a reserved
-request time).
+Checks robots rules for the requests of one fetch, then waits for a slot (a reserved request time).
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
@@ -121,7 +120,7 @@ class RobotsGate:
         self._limiter.release_permit(self._slot)
 
     def report_busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """Pause all requests to the domain for as long as the origin asked, or by default."""
+        """Pause all requests to the domain for `wait_s`, or for the default pause."""
         if wait_s is None:
             wait_s = self._default_pause_s
         self._limiter.pause(self._slot.key, wait_s)

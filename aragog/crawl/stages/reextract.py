@@ -43,7 +43,7 @@ from richpins import documents, rich_pins
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The walk's name. Each new version of the extractor starts a new walk."""
 _MARK_PREFIX = "reextract"
-"""Distinguishes this stage's run marks from those of `canonicalize`."""
+"""Distinguishes this stage's runs from those of `canonicalize` in `RunMarks`."""
 _VERSION_FIELD = "page.extractor_version"
 NO_RULES = RulesVersions((), {})
 
@@ -197,7 +197,7 @@ def reextract_batch(
 
     - `read`: unchanged fields.
     - `changed`: changed fields.
-    - `content`: no content.
+    - `content`: the page has no readable content.
     - `reserved`: no crawl that keeps the page may use it for all of the crawl's purposes. The next
       fetch decides whether the page is deleted.
     - `given_up`: the page exceeds the `limits`, or `marks` show that it has killed two processes.

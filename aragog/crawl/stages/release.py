@@ -7,7 +7,7 @@ When a domain has free slots, the most urgent URLs in its line get the slots of 
 this late, a changed rate applies to all waiting URLs, and urgent URLs overtake the others.
 
 URLs waiting for a robots.txt leave their line when it arrives or is requested again, and get their
-slots in `fetch`. A paused crawl's URLs leave when it is resumed.
+slots in `fetch`. A paused crawl's URLs leave their line when the crawl is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
 dies before it settles a lease, the leased URL is sent again, and fetched again unless its page is
@@ -59,7 +59,7 @@ MAX_LINES = 200
 MIN_CHECK_INTERVAL_MS = 500
 # How often to check the URLs waiting for a robots.txt if no process reports that it has arrived.
 RULES_CHECK_MS = 30_000
-# How many URLs leave such a line per check.
+# How many URLs waiting for a robots.txt leave their line per check, at most.
 MAX_RELEASED_BY_RULES = 1_000
 # How often to check a paused crawl's line if no process reports that the crawl was resumed.
 PAUSED_CHECK_MS = 5_000

@@ -187,12 +187,12 @@ def is_scheduled_reading(job: UrlJob) -> bool:
 
 
 def _is_at_start(job: UrlJob) -> bool:
-    """Return False for a job in the middle of its redirects or attempts, which always continues."""
+    """Return False for a job in the middle of redirects or attempts. Such jobs always continue."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """Return the job. A refresh gets the purposes of one of the crawls that keep the page."""
+    """Return the job. A refresh gets the purposes of a crawl that keeps the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
@@ -215,7 +215,7 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
     Return True if a page is stored for the job's crawl, even if later fetches failed.
 
-    A page kept for other crawls may be reserved for the purposes of this one.
+    A site may allow a page for other crawls' purposes, but not for this crawl's.
     """
     if record is None or not record.content_key:
         return False

@@ -173,7 +173,7 @@ class _RobotsRun:
         )
 
     def _requests_tdm_file(self, origin_url: str) -> bool:
-        """Return True if this run requests tdmrep.json. If not, its cached rules stay."""
+        """Return True if this run requests tdmrep.json. If not, the file's cached rules stay."""
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
         is_enabled = self.stage.settings.preferences.asks_tdm_file
@@ -274,7 +274,7 @@ class _RobotsRun:
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _retry_later(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """Try an origin again later: no proxy works, or the next slot is far away."""
+        """Try an origin again later, because no proxy works or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())

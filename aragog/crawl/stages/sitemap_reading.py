@@ -95,7 +95,7 @@ class SitemapEnqueuer:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
-        """Return a file's kind if its bytes are the same as when it was last read, or None."""
+        """Return `sitemap` or `feed` if the file has not changed since it was read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_unchanged = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_unchanged and state.page_type in SOURCES else None

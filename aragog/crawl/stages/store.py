@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: UserTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """Return the message about the pages among `writes`; none if there is no task or no page."""
+    """Return the message about the stored pages; none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:

@@ -155,7 +155,7 @@ class WebhookStage:
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """
-        Post a delivery; may post it twice. After a failure, returns the message for the next
+        Post a delivery, possibly more than once. After a failure, returns the message for the next
         attempt.
         """
         webhook = self._find_receiver(delivery.webhook)

@@ -49,7 +49,7 @@ def take_over(
         keys: domains whose owner has changed.
 
     Raises:
-        OtherRing: a node has another ring.
+        OtherRing: a node has a different ring.
         LimiterUnavailable: a node did not respond.
     """
     for start in range(0, len(keys), MAX_DOMAINS_PER_CALL):

@@ -39,7 +39,7 @@ _GLOB_CHARACTER = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has another ring version than the caller. The call changed nothing."""
+    """The node's ring version differs from the caller's. The call changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.display_name)
@@ -102,7 +102,7 @@ class LimiterNode:
         Returns the script's result, which starts with the server's time.
 
         Raises:
-            OtherRing: the node has another ring version than this object.
+            OtherRing: the node's ring version differs from this object's.
             LimiterUnavailable: the server did not respond. The script may have run anyway.
         """
         sent_us = stopwatch_us()
@@ -170,7 +170,7 @@ def _script(name: str) -> LuaScript:
 
 
 def stopwatch_us() -> float:
-    """Return microseconds of this process's monotonic clock."""
+    """Return the time of this process's monotonic clock in microseconds."""
     return time.monotonic_ns() / 1000
 
 

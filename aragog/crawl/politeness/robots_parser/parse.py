@@ -134,7 +134,7 @@ class RobotsLines:
 
 def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
     """
-    Parse a robots.txt file, in time linear in the body.
+    Parse a robots.txt file, in time linear in its size.
 
     A group consists of consecutive User-agent lines and the rules after them. Sitemap and unknown
     lines neither start nor end a group (RFC 9309 section 2.2.4).

@@ -35,7 +35,7 @@ def get_path(url: str) -> str:
     """
     Return the path and query of a URL with or without a scheme; `/` if there is no path.
 
-    Does not normalize. Returns some path for any string.
+    Does not normalize the path. Never raises.
     """
     start = 2 if url.startswith("//") else 0
     path_start = _PATH_START.search(url, start)
