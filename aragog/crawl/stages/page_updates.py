@@ -252,7 +252,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
 
 
 def with_body(update: PageUpdate, body: bytes | None, crawl: str = "") -> PageWrite:
-    """Return the write with its body from the spool. `crawl` is the crawl that fetched the page."""
+    """Return the write with its body from the spool. The page was fetched for `crawl`."""
     if body is None:
         return update.write
     seen = update.write.seen

@@ -128,7 +128,7 @@ class RobotsStage:
         self, *, step: int = 500, max_origins: int = 100_000
     ) -> Iterator[list[OutgoingMessage]]:
         """
-        Refresh rules that are in use and almost a day old, oldest first.
+        Refresh rules that are in use and become stale within ten minutes, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
         run. Claims last for `REFRESH_HOLD_MS`, so refreshes in a backlog are not sent twice.
