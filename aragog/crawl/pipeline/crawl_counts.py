@@ -115,8 +115,8 @@ class CrawlCounters:
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
         """
-        Return these crawls' waiting URLs, and their URLs and bytes of a day (days since the epoch),
-        by server.
+        Return how many URLs of these crawls are waiting, and how many URLs and bytes they used on a
+        day (days since the epoch), by server.
         """
         use_by_server = []
         with _translate_errors():

@@ -111,7 +111,7 @@ def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Heade
 
 
 def trim_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """Drop headers that need not be kept from redirects, and round latencies. Idempotent."""
+    """Return the redirects with rounded latencies and only the headers to keep. Idempotent."""
     return tuple(
         replace(
             hop,

@@ -95,7 +95,7 @@ class TakenEntry(NamedTuple):
     crawl_delay_s: float | None
     payload: bytes
     location: tuple[bytes, bytes]
-    """The key of its Redis list and its value there, needed to put it back."""
+    """The key of the Redis list that contained it, and its value there, needed to put it back."""
 
 
 class Lines:

@@ -159,7 +159,7 @@ class Permits:
         Return when to request a slot's permit: not before the node can grant it.
 
         The node grants it one interval after the previous request, which may have been sent late.
-        If another process sent that one, the node says when to ask again.
+        If another process sent the previous request, the node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us

@@ -307,7 +307,7 @@ class Enqueuer:
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # if it fails, other callers may send them after 3 s
+            with suppress(BrokerUnavailable):  # if this fails, others may send the URLs after 3 s
                 unsent = [UrlEnding(url, options.crawl_number, UNSENT) for url in urls]
                 self.in_flight.end(unsent)
             raise

@@ -80,7 +80,7 @@ class MaintenanceStage:
         """
         Remove in-flight entries if their messages were lost with a server or their crawls ended.
 
-        Also removes the markers of runs whose process died.
+        Also removes the records of runs whose process died.
         """
         ended = self.crawls.registry.read().ended if self.crawls else ()
         swept = self.in_flight.sweep(ended)

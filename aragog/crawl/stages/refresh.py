@@ -178,8 +178,8 @@ class RefreshStage:
         self, due_pages: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        Split due URLs into those that their domain's share allows now, and postponed ones with
-        their new times.
+        Split due URLs into those within the share of their domain, and postponed ones with their
+        new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due_pages:

@@ -145,7 +145,7 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the results for the others' callers.
+        Return the jobs that may continue, and the results for the callers of the other jobs.
 
         A job ends here if its URL, or one that it was redirected through, was taken down.
         """
