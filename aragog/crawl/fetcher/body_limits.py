@@ -13,7 +13,7 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.decoders import Decoder
 from aragog.fetch_record.outcome import UnreachableKind
 
-# HTML rarely compresses better than 30:1. A ratio above this is treated as an attack.
+# HTML rarely compresses better than 30:1. A ratio above 100:1 is treated as an attack.
 BOMB_RATIO = 100
 
 # Bytes used for MIME sniffing (WHATWG MIME Sniffing section 5).
@@ -69,7 +69,7 @@ def collect(
 
     Raises:
         TransportError: no part of the body arrived, or it took too long.
-        LimitExceeded: a decompression bomb.
+        LimitExceeded: the body is a decompression bomb.
         UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
     return _Collector(decoders, bounds, sniff, framing_bytes).collect(pieces)
@@ -156,7 +156,7 @@ class _Collector:
         return self._decode_with(self._decoders, unit)
 
     def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Run `unit` through the last decoders of the chain, and keep the output."""
+        """Run `unit` through these decoders, which end the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:

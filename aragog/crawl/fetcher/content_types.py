@@ -44,7 +44,7 @@ _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 _MIME_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 # Sent by servers that do not know the type (WHATWG MIME Sniffing section 7).
 _UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
-# A comma outside quotes.
+# The text between two commas outside quotes.
 _LIST_ITEM = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 # The text between two semicolons outside quotes.
 _PARAMETER_WITH_VALUE = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')

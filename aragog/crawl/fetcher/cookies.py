@@ -21,14 +21,14 @@ from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
 from urlspelling.domain import origin as origin_of_url
 
-# A session needs far fewer cookies. More are an attack on our memory.
+# A session needs far fewer cookies. Without a limit, a site could use up our memory.
 MAX_COOKIES = 50
 # RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers over 8 KB.
 MAX_COOKIE_BYTES = 4096
 MAX_HEADER_BYTES = 8192
 # Maximum number of Set-Cookie headers to read from one response.
 MAX_SET_COOKIE_HEADERS = 200
-# Earlier years are not dates (RFC 6265 section 5.1.1).
+# Dates before this year are invalid (RFC 6265 section 5.1.1).
 MIN_YEAR = 1601
 
 

@@ -21,7 +21,7 @@ class Deadline:
         clock: only its `monotonic_s` is used.
         deadline_s: limit for the whole fetch.
         connect_timeout_s: limit for opening one connection.
-        read_timeout_s: limit between two reads.
+        read_timeout_s: limit for one read.
         min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for no minimum.
     """
 

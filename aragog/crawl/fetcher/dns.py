@@ -34,7 +34,7 @@ class Resolution:
 
 
 def system_lookup(host: str) -> list[str]:
-    """Return the operating system's addresses in its order, without duplicates."""
+    """Return the host's addresses in the operating system's order, without duplicates."""
     infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(info[4][0]) for info in infos))
 

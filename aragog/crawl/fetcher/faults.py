@@ -49,7 +49,7 @@ class UnsupportedContent(Fault):
 
 
 class TargetBlocked(Fault):
-    """The SSRF filter denied the target, or the User-Agent has no contact."""
+    """The SSRF filter denied the target, or the User-Agent has no contact address."""
 
     def __init__(self, cause: RefusalCause, reason: str) -> None:
         super().__init__(reason)

@@ -40,8 +40,8 @@ class Fetcher:
     Args:
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
-        connections_from: a fetcher whose connections to share. It must have the same egress routes
-            and TLS context.
+        connections_from: another fetcher to share connections with. It must have the same egress
+            routes and TLS context.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
         truncate_oversized: if True, a body whose Content-Length is too large, or that looks like a

@@ -16,7 +16,7 @@ from aragog.fetch_record.causes import DeferralCause, RefusalCause
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The target may be requested after `acquire_permit`, called when the connection is open."""
+    """The target may be requested once its connection is open and `acquire_permit` allows it."""
 
 
 @dataclass(frozen=True, slots=True)

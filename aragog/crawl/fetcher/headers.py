@@ -18,7 +18,7 @@ from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:
-    """Return ms since the epoch, or None for an invalid date. The default time zone is UTC."""
+    """Return a date in ms since the epoch, or None if it is invalid. The default zone is UTC."""
     if not text:
         return None
     try:
@@ -39,8 +39,8 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     Return when the Retry-After header `value` allows the next request, at most 30 days from now.
 
     Returns None if the value is unusable. Seconds count from `now_ms`. A date in the past means
-    now. The origin's clock may be wrong, so the wait until a date is counted from the Date header,
-    `date` (RFC 9110 section 6.6.1).
+    now. The origin's clock may be wrong, so the wait until a date is counted from `date`, the Date
+    header (RFC 9110 section 6.6.1).
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():

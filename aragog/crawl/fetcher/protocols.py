@@ -22,7 +22,7 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received on the connection, without bodies. HTTP/1.1 omits headers, too."""
+        """Bytes received on the connection, without bodies. HTTP/1.1 does not count headers."""
 
     @property
     def is_busy(self) -> bool:

@@ -3,7 +3,8 @@ Reads an HTTP response from a recording, such as a web archive.
 
 It uses the same decoders and limits as a fetch. The body ends where the record ends, whatever the
 headers say. An archive may have decoded the body but kept its Content-Encoding header. So the body
-is used as it is if it does not start like that coding, or if decoding fails and it starts with `<`.
+is used as it is if it does not start like data in that coding, or if it starts with `<` and cannot
+be decoded.
 """
 
 from __future__ import annotations
@@ -130,6 +131,6 @@ def _starts_with_chunk_size(wire: bytes) -> bool:
 
 
 def _may_have_coding(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return False if the body does not start like its last coding. Checks only gzip and zstd."""
+    """Return False if the body does not start like data in its last coding (gzip or zstd only)."""
     magic = _MAGIC_BY_CODING.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

@@ -20,7 +20,8 @@ class RequestOptions:
     validators_url: str | None = None
     """The only URL requested with the validators; the first URL if None."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent in addition to the usual headers, or instead of them. Values must be single lines."""
+    """Additional headers. They replace the usual headers of the same name. Values must be single
+    lines."""
     method: str = "GET"
     """GET, HEAD or POST. A POST is never sent twice."""
     body: bytes = b""

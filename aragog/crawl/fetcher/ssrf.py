@@ -42,7 +42,7 @@ Address = tuple[str, int]
 
 _DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
-# Parsers that look for the host interpret these characters differently.
+# With these characters, parsers may find different hosts in the same URL.
 _AMBIGUOUS_CHARACTER = re.compile(r"[\\@\s\x00-\x1f]")
 
 

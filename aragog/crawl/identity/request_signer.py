@@ -107,7 +107,7 @@ class RequestSigner:
         ):
             try:
                 return self._sign(message, request)
-            except UnsignableError:  # this request lacks a header of an earlier request
+            except UnsignableError:  # this request lacks a header that the signature must cover
                 request = None
         return self._sign(message, request)
 
@@ -115,8 +115,8 @@ class RequestSigner:
         self, message: SignedMessage, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature requested by a server, or None if it cannot be made or was already
-        sent.
+        Return a server's signature request, or None if it cannot be fulfilled or the signature was
+        already sent.
 
         If the signature covers more than the usual components, later requests to the host are
         signed in the same way.

@@ -18,7 +18,7 @@ DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class UnsignableError(ValueError):
-    """A component is missing in the message, or not supported. Names the component."""
+    """The message lacks a component, or the component is not supported. The error names it."""
 
 
 @dataclass(frozen=True, slots=True)

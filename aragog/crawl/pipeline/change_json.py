@@ -8,7 +8,8 @@ from typing import Any
 from aragog.urlstore.feed import Change
 
 Reader = Callable[[str, bytes], Any]
-"""`FieldFormats.to_json` for `orjson.dumps`, or `FieldFormats.to_value` for any other use."""
+"""Parses a field's value: `FieldFormats.to_json` if `orjson.dumps` follows, otherwise
+`FieldFormats.to_value`."""
 
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:

@@ -87,6 +87,8 @@ class CrawlCounts:
 
 class CrawlCounters:
     """
+    Reads, resets and deletes the counts of crawls.
+
     Every call may raise `BrokerUnavailable`. Calls for domains, days or hours scan the counts in
     several round trips per server. The others take one or two.
     """
@@ -112,7 +114,10 @@ class CrawlCounters:
         return _to_crawl_counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """Return what these crawls used on a day (days since the epoch), by server."""
+        """
+        Return how many URLs of these crawls are waiting, and how many URLs and bytes they used on a
+        day (days since the epoch), by server.
+        """
         use_by_server = []
         with _translate_errors():
             for client in self._nodes.clients:
@@ -134,7 +139,7 @@ class CrawlCounters:
         """
         Return outcomes by registered domain.
 
-        After a server's first 50,000 pairs of domain and outcome, `*` stands for all other domains.
+        Once a server counts 50,000 pairs of domain and outcome, `*` stands for all further domains.
         """
         outcomes: dict[str, Counter[str]] = {}
         for domain, outcome, count in self._scan_table(numbers, "domains"):
@@ -216,7 +221,7 @@ class CrawlCounters:
                         client.hdel(key, *names)
 
     def reset_host_counts(self, numbers: Sequence[int]) -> None:
-        """Reset the number of URLs per host, whose limit applies to each round."""
+        """Reset the numbers of URLs per host, because the limit applies to each round."""
         with _translate_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))

@@ -138,7 +138,7 @@ class CrawlLogStream:
         self._key = f"{prefix}crawl_log"
 
     def add(self, rows: Sequence[bytes]) -> None:
-        """Takes one round trip. Works even if the server's memory is full."""
+        """Add rows. Takes one round trip. Works even if the server's memory is full."""
         if rows:
             with redis_errors("crawl log"):
                 load_script("aragog.crawl.pipeline", "crawl_log_add").run(
@@ -162,7 +162,7 @@ class CrawlLogStream:
             return bool(self._redis.xrange(self._key, row_id, row_id))
 
     def read_pages(self, from_id: bytes, until_ms: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield pages of (time in ms, row) from an ID up to a time (exclusive), in order."""
+        """Yield rows from an ID up to a time (exclusive), in chunks of pairs (time in ms, row)."""
         start = from_id.decode()
         while True:
             with redis_errors("crawl log"):

@@ -26,7 +26,7 @@ from aragog.runtime.extras import require
 from pinlater.redis.errors import redis_errors
 
 PAGES_PER_ROW_GROUP = 10
-"""Pages of rows per row group. Programs that read the file load whole row groups."""
+"""How many chunks of `ROWS_PER_PAGE` rows form a row group. Readers load whole row groups."""
 
 # Redis syncs its append-only file every second, so a killed server may lose the removal of rows. In
 # that case all rows of the file must come back, not just some.
@@ -48,7 +48,7 @@ class CrawlLogWriter:
 
     Args:
         span_s: the time span of one file.
-        lease: keeps other processes from writing the same files again. If None, nothing does.
+        lease: keeps other processes from writing the same files. If None, they may write them too.
     """
 
     stream: CrawlLogStream

@@ -56,7 +56,7 @@ class CrawlOptions:
     """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
-    """The crawl's purposes, separated by spaces; None for those in the settings."""
+    """The crawl's purposes, separated by spaces. None means the purposes in the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
@@ -66,8 +66,8 @@ class CrawlOptions:
     rate: float | None = None
     """Limit on requests per second to one domain, if lower than the domain's own limit."""
     weight: float = 1.0
-    """The crawl's share of a domain's slots (request times), relative to other crawls of its
-    token."""
+    """The crawl's share of a domain's slots (request times), relative to other crawls that the same
+    API token started."""
     max_open_hosts: int | None = None
     """Maximum number of hosts fetched at the same time. The others wait their turn."""
     every_s: int | None = None
@@ -90,7 +90,7 @@ class CrawlRecord(CrawlOptions):
     reason: str = ""
     scope: Scope = field(default_factory=Scope)
     token: str = ""
-    """The name of the token that started the crawl; empty for a command on this machine."""
+    """The name of the API token that started the crawl; empty for a command on this machine."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
@@ -111,7 +111,7 @@ class CrawlRecord(CrawlOptions):
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The most recently reported event of each kind (`crawl_notices`)."""
     unknown_fields: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """A newer version's fields, which are kept."""
+    """Fields that a newer version of aragog wrote. They are kept."""
 
     @property
     def numbers(self) -> tuple[int, ...]:

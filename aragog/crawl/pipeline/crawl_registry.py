@@ -85,7 +85,7 @@ class CrawlRegistry:
         self._cached: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """Return all crawls as of at most a second ago."""
+        """Return all crawls, from a copy that is at most one second old."""
         now_s = self._clock.monotonic_s()
         cached = self._cached
         if cached is not None and now_s - cached[0] < CACHE_TTL_S:
@@ -158,7 +158,7 @@ class CrawlRegistry:
         Args:
             name: the crawl's name.
             options: some of `OPTIONS`. Others keep their values.
-            token: the name of the caller's token.
+            token: the name of the caller's API token.
 
         Raises:
             BadInput: the name or an option is invalid, the deadline has passed, or there are
@@ -256,7 +256,7 @@ class CrawlRegistry:
         return self._replace_record(record.name, renumber)
 
     def delete(self, name: str) -> CrawlRecord:
-        """Delete a crawl's record and cancel its waiting URLs. The caller deletes its counts."""
+        """Delete a crawl's record and cancel its waiting URLs. Its counts are not deleted."""
         return self._replace_record(name, lambda *_: None)
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:

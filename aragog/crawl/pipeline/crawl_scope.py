@@ -15,8 +15,8 @@ A URL that matches a rule with `-` is excluded. If there are rules for domains, 
 URL must match one of them; otherwise, a link must stay within the registered domain of its page. If
 there are patterns, a URL must also match one of them.
 
-Rules for content types and languages apply to the response (`decide_page`). A page that declares
-neither is included.
+Rules for content types and languages apply to the response (`decide_page`). A page that does not
+declare its content type or language is not excluded by rules for it.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Scope:
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
-        Decide from a page's type and language whether it is in scope.
+        Decide from a page's content type and language whether the page is in scope.
 
         Args:
             content_type: with or without parameters; None if the page has none.

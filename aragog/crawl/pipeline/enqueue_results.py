@@ -18,7 +18,7 @@ class EnqueueStatus(StrEnum):
     """The URL is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"
     """The crawl has reached its maximum number of URLs (in total or for this host), or the quota of
-    its token is used up."""
+    the API token that started it is used up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != 
 def make_result(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
-    """Return the result for an outcome. `token` refers to its body in the spool."""
+    """Return the result for an outcome. `token` is the spool token of its body."""
     stored_body = body if isinstance(outcome, Fetched) else None
     latencies: dict[str, Any] = {name: _round_ms(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
@@ -92,7 +92,7 @@ MAX_HOP_BYTES = 4_096
 
 
 def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """Return the headers to keep. Skips those that do not fit, but keeps smaller later ones."""
+    """Return the headers to keep. If a header does not fit, smaller ones after it may still fit."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )
@@ -111,7 +111,7 @@ def select_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Heade
 
 
 def trim_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """Return the redirects with only the headers to keep and with rounded latencies. Idempotent."""
+    """Return the redirects with rounded latencies and only the headers to keep. Idempotent."""
     return tuple(
         replace(
             hop,

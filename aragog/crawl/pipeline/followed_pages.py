@@ -1,5 +1,5 @@
 """
-Records the pages whose links a call has followed, and to what depth.
+Records the pages whose links an enqueue call has followed, and to what depth.
 
 A call that follows links may reach a page through many links. Without these records, it would
 follow the page's links again each time. If the call refreshes pages, it would also fetch the page
@@ -22,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 TTL_S = 172_800
-"""As long as an entry of the in-flight set, because one of the call's URLs may wait that long."""
+"""As long as an entry of the in-flight set, because URLs of the call may wait that long."""
 MAX_PAGES = 5_000_000
 """Maximum number of pages that a server records per call. They take 330 MB."""
 FULL = -1

@@ -36,7 +36,7 @@ class FollowedUrl(NamedTuple):
 
     url: str
     depth: int = 0
-    """The depth to which the run follows its links."""
+    """The depth to which the run follows the URL's links."""
     was_in_flight: bool = False
 
 

@@ -83,7 +83,7 @@ _NEXT_STEPS = {b"+": NextStep.CONTINUES, b"x": NextStep.ENDS, b"p": NextStep.WAI
 
 class InFlightSet:
     """
-    The set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
+    The in-flight set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers that share the set, or the client of the only server. Finished URLs are

@@ -22,7 +22,7 @@ class Mark(IntEnum):
     UNCLEAR = 5
     """Another producer may be sending the URL."""
     OVER_QUOTA = 6
-    """Not marked: the quota of the crawl's token is used up."""
+    """Not marked: the quota of the API token that started the crawl is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MarkingCrawl:
     """The crawl's maximum number of URLs, or None."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """The used quota of the crawl's token; None if it has no quota."""
+    """How much of its quota the crawl's API token has used; None if the token has no quota."""
 
 
 NO_CRAWL = MarkingCrawl()
@@ -61,7 +61,7 @@ class NextCrawl(NamedTuple):
 
     crawl: int
     depth: int | None
-    """Levels of links to follow; None for the depth of the job that was sent."""
+    """Levels of links to follow. None means the depth of the job that was sent."""
 
     @classmethod
     def parse(cls, value: bytes) -> Self:

@@ -9,7 +9,7 @@ messages carry their tokens.
     tasks.robots        RobotsBatch   origins whose rules are needed, and URLs waiting for them
     tasks.render        ResultBatch   the result of one fetch, to be rendered
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
-    tasks.store         PageBatch     a token of the page updates to write
+    tasks.store         PageBatch     the spool token of the page updates to write
 
 Every batch has a version: `VERSION`, or `DICTIONARY_VERSION` if the batch refers to bodies that are
 compressed with a dictionary. A newer version raises `NewerMessage`, and the job returns to the
@@ -73,7 +73,7 @@ class UrlJob:
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
-    """Which links on the page to follow: `UrlFilter.wire`."""
+    """Which links on the page to follow, in the format of `UrlFilter.wire`."""
     given: str | None = None
     """The original form of `url`, if robots.txt might decide differently about it."""
     target_given: str | None = None
@@ -96,10 +96,10 @@ class UrlJob:
     """The previous attempt's HTTP status, if it requires another proxy for the next attempt;
     otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """A newer version's fields, which are passed on."""
+    """Fields from a newer version of aragog. They are passed on."""
 
     def purposes_with_default(self, default: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the crawl's purposes. `default` are those in the settings."""
+        """Return the crawl's purposes, or `default` (the purposes in the settings)."""
         has_purposes = self.purposes is not None and self.purposes != AS_KEPT
         return tuple((self.purposes or "").split()) if has_purposes else default
 
@@ -251,7 +251,7 @@ class FetchResult:
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        """Return the result as JSON, without default values or values that the job has."""
+        """Return the result as JSON, without default values or values that the job contains."""
         fetch = self.fetch
         values = {
             "job": self.job.wire(),

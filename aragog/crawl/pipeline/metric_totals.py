@@ -55,7 +55,7 @@ class MetricTotals:
 
 class MetricShipper:
     """
-    Adds this process's measurements to the totals, in a thread. Create after a fork.
+    Adds this process's measurements to the totals, in a thread. Create it after forking.
 
     Args:
         add: `MetricTotals.add`. If it fails, the measurements are added the next time.

@@ -40,7 +40,8 @@ COMPONENTS: dict[type[Exception], str] = {
 """The component that causes each error. These names are labels of the metrics."""
 
 QUIET_S = 10.0
-"""An outage is over when a task that failed succeeds this long after the last failure."""
+"""An outage is over when a task that had failed succeeds at least this long after the last
+failure."""
 REPORT_EVERY_S = 1.0
 STALE_S = 120.0
 """Tasks are retried every minute, so an outage is over if nothing fails for this long."""

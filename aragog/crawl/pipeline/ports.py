@@ -24,7 +24,7 @@ class SpoolState(NamedTuple):
     full: bool
     """True if urgent fetches must wait too."""
     share: float = 0.0
-    """The used fraction of the high level. With several servers, the highest of their fractions."""
+    """How full the spool is, as a fraction of the high level. The highest of all servers counts."""
 
 
 class BodyStore(Protocol):
@@ -92,13 +92,13 @@ class Walks(Protocol):
 
 
 class Marks(Protocol):
-    """Marks of runs (`aragog.crawl.stages.page_limits.RunMarks`)."""
+    """Detects runs whose process died (`aragog.crawl.stages.page_limits.RunMarks`)."""
 
     def start_run(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch. Returns the number of earlier runs that never ended."""
+        """Record the start of a run. Returns the number of earlier runs that never ended."""
 
     def end_run(self, tokens: Sequence[str]) -> None:
-        """Remove the mark of a finished run."""
+        """Record the end of a run."""
 
 
 class CounterSink(Protocol):

@@ -2,8 +2,8 @@
 Reads any producer's messages. A message is one URL, a list, or a batch
 (`aragog.crawl.pipeline.messages`).
 
-URLs may have any form. Entries that are neither URLs nor jobs are reported as problems; the others
-are still read.
+URLs need not be normalized. Entries that are neither URLs nor jobs are reported as problems; the
+others are still read.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    Return the batch in a message. A URL or a list requests its origins' rules, even if the cached
-    rules are fresh.
+    Return the batch in a message. A URL or a list of URLs is a request for the rules of their
+    origins, even if the cached rules are fresh.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a list with an entry that is not

@@ -89,10 +89,10 @@ BROKER_ERRORS = (
 
 
 class Message(Protocol):
-    """Anything with a JSON form."""
+    """Anything that can be sent as JSON."""
 
     def wire(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the message as JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,8 @@ def _to_json(data: Any) -> str:
 # kombu encodes in its own way.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
-_registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
+# Otherwise the content type would now stand for `SERIALIZER`.
+_registry.register("json", None, None, "application/json", "utf-8")
 
 
 def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:

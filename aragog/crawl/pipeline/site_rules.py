@@ -16,7 +16,8 @@ def install_site_rules(settings: Settings) -> None:
     Use the rules in `site_rules_file`, if it is set, for normalization.
 
     Raises:
-        ConfigError: the file is unreadable or invalid. Names file, key and value of each problem.
+        ConfigError: the file is unreadable or invalid. The message names the file, key and value of
+            each problem.
     """
     path = settings.site_rules_file
     if path is None:
@@ -38,7 +39,8 @@ def original_form_for_robots(
     Return `original_url` as an absolute URL if robots.txt might decide differently about it than
     `normalized`.
 
-    Returns None if the two differ only in escapes, because robots rules are compared without them.
+    Returns None if the URLs differ only in percent-escapes, which are normalized before URLs are
+    compared with robots rules.
     Normalization may also sort the query, or remove tracking parameters or a session ID.
 
     Args:

@@ -80,7 +80,9 @@ class SitemapWalks:
 
     def record_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """
-        Record that a file was read, under all its URLs, and how many URLs it lists.
+        Record that a file was read, and that it lists this many `urls`.
+
+        `files` are the URLs of this file, before and after redirects.
 
         Returns:
             The walk's size, not counting this file's URLs.

@@ -28,7 +28,8 @@ from pinlater.redis.scripts import LuaScript, load_script
 
 # Memory that a body takes in addition to its bytes: its part of a message, index entry and key.
 OVERHEAD_BYTES = 1024
-# The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
+# The spool may use 1/4 of `maxmemory`. Without `maxmemory`, it may use 1/64 of the Redis machine's
+# memory.
 MAXMEMORY_DIVISOR = 4
 MACHINE_MEMORY_DIVISOR = 64
 # About 10,000 pages of 50 KB, which keep one core busy for a minute. With more, bodies would only
@@ -248,8 +249,8 @@ class Spool:
 
     def idle_tokens(self, min_idle_s: float, limit: int) -> list[str]:
         """
-        Return up to `limit` tokens not written or read for `min_idle_s` seconds, each server's
-        oldest first.
+        Return the tokens of up to `limit` bodies not written or read for `min_idle_s` seconds, each
+        server's oldest first.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -272,7 +273,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], min_idle_s: float) -> int:
-        """Delete the tokens that were not written or read for `min_idle_s` s. Returns how many."""
+        """Delete the bodies that were not written or read for `min_idle_s` s. Returns how many."""
         return self._delete(tokens, int(min_idle_s * 1000))
 
     def _delete(self, tokens: Sequence[str], idle_ms: int) -> int:

@@ -22,7 +22,7 @@ from pinlater.models import JobInfo, JobState
 # A body is written before its message is sent, and each stage reads its bodies first.
 MIN_IDLE_S = 300.0
 MAX_TOKENS_PER_STEP = 1000
-# In this order, a message that changes its state is seen at least once.
+# In this order, a message that changes its state is listed at least once.
 _QUEUES_AND_STATES = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
@@ -34,7 +34,7 @@ class TokenSource(Protocol):
     """The messages on a broker."""
 
     def tokens(self) -> set[str] | None:
-        """Return the tokens in messages, or None if the broker cannot list them all."""
+        """Return the tokens in messages, or None if the broker cannot list all messages."""
 
 
 class WaitingJobs:
@@ -57,7 +57,7 @@ class WaitingJobs:
 
 
 def tokens_in_job(job: JobInfo) -> Iterator[str]:
-    """Yield the tokens in a job's message, or none for other programs' messages."""
+    """Yield the spool tokens in a job's message; none for other programs' messages."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -66,7 +66,7 @@ def tokens_in_job(job: JobInfo) -> Iterator[str]:
 
 
 def tokens_in(message: Any) -> Iterator[str]:
-    """Yield the tokens in a message (JSON values)."""
+    """Yield the spool tokens in a message (JSON values)."""
     if not isinstance(message, dict):
         return
     tokens: Iterable[Any] = [

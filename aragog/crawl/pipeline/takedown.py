@@ -8,8 +8,8 @@ URLs, because they check the store itself.
 Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
 until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
 accepted yet, and taken-down sites' robots.txt rules. A message that also has other URLs is replaced
-by one with only those. Run the purge after the takedown. It is idempotent, and workers may run: the
-stages refuse URLs in messages that are claimed in the meantime.
+by a message with only those URLs. Run the purge after the takedown. It is idempotent, and workers
+need not be stopped: the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ FindRefused = Callable[[Iterable[str]], set[str]]
 
 PAGE_SIZE = 200
 MAX_PASSES = 3
-"""A listing can miss messages that move in the meantime, so queues are listed again."""
+"""How many times to list the queues. A listing can miss messages that move in the meantime."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
@@ -115,7 +115,7 @@ class PurgeCounts:
     bodies: int = 0
     """Bodies removed from the spool."""
     deliveries: int = 0
-    """Webhook deliveries that were replaced by ones without these URLs' changes."""
+    """Webhook deliveries that were deleted, or replaced by deliveries without these URLs."""
     origins: int = 0
     """Origins whose robots.txt rules were removed."""
 

@@ -1,5 +1,5 @@
 """
-Computes how much of its quota (`serving.quotas`) a token has used, summed across its crawls.
+Computes how much of its quota (`serving.quotas`) an API token has used, summed across its crawls.
 
 A token's use is the total use of the crawls that it started. URLs that it enqueues without naming a
 crawl belong to a separate crawl (`implicit_crawl_name`). The script that counts a URL as enqueued
@@ -18,14 +18,14 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Name prefix of tokens' crawls for URLs enqueued without naming a crawl."""
+"""Prefix of the names of crawls for URLs that a token enqueues without naming a crawl."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64
 
 
 def implicit_crawl_name(token: str) -> str:
-    """Return the crawl for URLs that a token enqueues without naming one."""
+    """Return the name of the crawl for URLs that a token enqueues without naming a crawl."""
     name = f"{IMPLICIT_CRAWL_PREFIX}{token}"
     if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
@@ -81,7 +81,7 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """Return the error for `count` refused URLs. Names the limit closest to being used up."""
+        """Return the error for `count` refused URLs, with the limit closest to being reached."""
         name, limit, used = self._tightest_limit()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"

@@ -66,7 +66,8 @@ class UrlBatches:
             not_before_ms: the URLs are not fetched before this time; 0 if they may be fetched now.
 
         Raises:
-            BadInput: the ID is malformed, or `MAX_CALLS` calls have added to the batch.
+            BadInput: the ID is malformed, or `MAX_CALLS` calls have already added URLs to the
+                batch.
         """
         batch = secrets.token_urlsafe(12) if batch is None else check_id(batch)
         call: dict[str, str | int] = {

@@ -1,8 +1,8 @@
 """
-A crawl's URL filters, which decide which links and sitemap entries are followed.
+URL filters, which decide which links and sitemap entries are followed.
 
-A pattern is matched against the whole normalized URL; `*` matches any characters. The time is at
-most proportional to the URL's length times the pattern's.
+A pattern is matched against the whole normalized URL; `*` matches any characters. The time to match
+grows at most with the product of the two lengths.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MAX_URLS_IN_CALLERS_TRACE = 25
-"""Maximum number of a call's URLs that join its trace. A larger trace would be unreadable."""
+"""Maximum number of a call's URLs that join the caller's trace. A larger trace would be unreadable.
+"""
 MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
 
@@ -301,7 +302,7 @@ class UrlTraces:
 
     def with_caller_trace(self, batch: FetchBatch, caller: str) -> FetchBatch:
         """
-        Add the trace in another program's message to its URLs.
+        Add the trace of another program's message to the message's URLs.
 
         Args:
             batch: the message's URLs.
@@ -337,7 +338,7 @@ class UrlTraces:
         return self.tracer.root("webhook", SpanPart.CLIENT, attributes)
 
     def end_line_wait(self, job: UrlJob) -> UrlJob:
-        """Add a span for a job's wait in its domain's queue. Returns the job with the time."""
+        """Add a span for the wait in the domain's queue. Returns the job with the current time."""
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
         record_wait(self.tracer, job, "wait in line", time.time_ns())

@@ -42,7 +42,7 @@ class FeedbackQueue(Generic[T]):
 
     def add(self, item: T) -> None:
         if self._pid != os.getpid():
-            self._start()  # a child has no thread, and its parent sends its own items
+            self._start()  # a forked process has no thread; its parent sends the earlier items
         with self._lock:
             self._items.append(item)
             if self._thread is None:

@@ -34,7 +34,7 @@ class HostNames:
         self.names = frozenset(host for host in hosts.values() if host is not None)
 
     def find(self, host: str) -> str | None:
-        """Return the name that includes `host`, or None."""
+        """Return the longest name that is `host` or a parent domain of `host`, or None."""
         return longest_match(host, self.names) if self.names else None
 
 

@@ -68,7 +68,7 @@ class Limiter:
         clock: the callers' wall clock. Its `sleep_s` waits for slots and permits.
         lines: the queues of waiting requests, for reports, or None.
         shared: `redis.url`, which stores the ring's record; by default, the first of `nodes`.
-        lease_s: how long a process may use a ring's first record after reading it.
+        lease_s: how long a process may use the record of a new ring after reading it.
 
     Raises:
         ConfigError: a node is not a Redis URL. The constructor does not connect.
@@ -352,7 +352,7 @@ class Limiter:
 
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
-    """Return how long a node holds a pre-granted permit, longer than any other permit."""
+    """Return how long a node holds a pre-granted permit. No other permit lasts longer."""
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 

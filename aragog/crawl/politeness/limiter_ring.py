@@ -3,9 +3,9 @@ Adds, drains or removes nodes of the limiter's ring while it is in use.
 
 The ring says which limiter node (Redis server) decides for which domains. A change publishes a
 record with a higher version, which also lists the previously active nodes. Every old and new node
-receives it and then refuses callers with an earlier one. A domain's new node takes over its state
-when a worker first needs the domain, or when this module walks the former nodes' keys. A final
-record ends the move. An interrupted walk is repeated by the next command, and concurrent walks are
+receives this record and then refuses callers with an earlier record. A domain's new node takes over
+its state when a worker first needs the domain, or when this module walks the former nodes' keys. A
+final record ends the move. The next command repeats an interrupted walk, and concurrent walks are
 harmless (docs/adr/0085).
 """
 
@@ -60,7 +60,7 @@ class RingReport:
     moving: bool
     """True while domains are moving to other nodes."""
     lost: tuple[str, ...]
-    """Nodes removed as lost, while domains are moving."""
+    """Nodes that were removed as lost; empty unless domains are moving."""
     nodes: tuple[NodeReport, ...]
 
 
@@ -85,7 +85,7 @@ class LimiterRing:
         settings: the workers' settings.
         prefix: the start of every key.
         shared: `redis.url`; by default, the first of `urls`.
-        lease_s: how long a process may use a ring's first record after reading it.
+        lease_s: how long a process may use the record of a new ring after reading it.
         sleep_s: waits for a number of seconds.
         on_step: called with a line of text for each step.
     """

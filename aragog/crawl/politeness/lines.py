@@ -50,7 +50,7 @@ def is_rules_line(key: str) -> bool:
 
 
 def is_without_slots(key: str) -> bool:
-    """Return True if requests leave this line without a slot, because it is not a domain's."""
+    """Return True if a line does not belong to a domain, so requests leave it without a slot."""
     return "://" in key
 
 
@@ -66,7 +66,7 @@ class LineEntry:
     """What the caller needs to pass the request on."""
     crawl_delay_s: float | None = None
     check_after_ms: int = 0
-    """When to check the line, at the latest."""
+    """The line is checked within this time."""
     to_front: bool = False
     """True to put the request back at the front of the line."""
     share: int = 0
@@ -95,7 +95,7 @@ class TakenEntry(NamedTuple):
     crawl_delay_s: float | None
     payload: bytes
     location: tuple[bytes, bytes]
-    """Its Redis list and stored form, needed to put it back."""
+    """The key of the Redis list that contained it, and its value there, needed to put it back."""
 
 
 class Lines:
@@ -167,7 +167,7 @@ class LineServer:
         self._shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
-        """Claim up to `limit` due lines. Returns them by domain."""
+        """Claim up to `limit` due lines. Returns them by key."""
         with _translate_errors():
             has_old_lines, *reply = _script("line_due").run(
                 self._redis,

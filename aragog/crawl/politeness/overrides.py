@@ -173,7 +173,7 @@ def _find_override(table: Mapping[str, Override], host: str) -> Override | None:
 def apply_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return the table with its values replaced by live ones."""
+    """Return the table with the live values applied."""
     merged = dict(table)
     for name, changes in values.items():
         base = _find_override(table, name) or Override(name)

@@ -74,7 +74,7 @@ class Permits:
         self._window_us = window_us
         self._pauses = Pauses()
         self._held: dict[int, None] = {}
-        """The slots, by token, whose permits this process holds, oldest first."""
+        """The tokens of slots whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
         """When this process last wrote a request to each domain, on the monotonic clock."""
         self._feedback = FeedbackQueue(self.report, FEEDBACK_DELAY_S)
@@ -121,7 +121,7 @@ class Permits:
                 and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us
             ):
                 return True
-            self._feedback.flush()  # otherwise the node would still count it as the holder
+            self._feedback.flush()  # otherwise the node would still wait for the earlier reports
         self._sleep_until(node, self._request_at_us(node, slot))
         while not self._rates.is_closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
@@ -159,7 +159,7 @@ class Permits:
         Return when to request a slot's permit: not before the node can grant it.
 
         The node grants it one interval after the previous request, which may have been sent late.
-        If another process sent that one, the node says when to ask again.
+        If another process sent the previous request, the node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us

@@ -32,7 +32,7 @@ class QuietHours(NamedTuple):
         """
         Return how many seconds of the span are left; 0.0 outside it.
 
-        Off by up to an hour on the days when summer time starts or ends.
+        Off by up to an hour on the days when daylight saving time starts or ends.
         """
         now = datetime.fromtimestamp(at_s, _get_zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
@@ -48,7 +48,8 @@ def quiet_hours(text: str) -> QuietHours:
     Parse quiet hours, written as in `FORM`.
 
     Raises:
-        BadInput: the form is wrong, the span is empty, or the time zone is unknown here.
+        BadInput: the format is wrong, the span is empty, or this machine does not know the time
+            zone.
     """
     match = _PATTERN.fullmatch(text.strip())
     if match is None:

@@ -64,7 +64,7 @@ class RobotsCache:
 
     Args:
         redis_url: URL of the shared Redis.
-        settings: rules' validity, and the memory for one registered domain.
+        settings: how long rules are valid, and how much memory one registered domain may use.
         prefix: the start of every key.
         clock: measures ages and the time between checks.
         agent: the User-Agent or product token whose rules are kept.
@@ -97,7 +97,10 @@ class RobotsCache:
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._server_clock)
         self._memory = memory or RobotsMemory()
         self._unusable: set[str] = set()
-        """Origins whose records this process cannot use. An error replaces such a record."""
+        """
+        Origins whose records this process cannot use. If fetching their rules fails, the failure
+        replaces the record.
+        """
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """
@@ -214,7 +217,7 @@ class RobotsCache:
         Return a record's rules, or None if robots.txt must be fetched again.
 
         Rules are unusable if they were stored for another User-Agent, lack the tdmrep.json that
-        this crawl needs, or have another version's format.
+        this crawl needs, or were written by an incompatible version.
         """
         try:
             record = unpack_head(reply)

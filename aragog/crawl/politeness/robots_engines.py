@@ -52,7 +52,7 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14, limited to one wildcard per pattern: two take seconds, six take minutes."""
+    """reppy 0.4.14. Skips patterns with several wildcards, which can take minutes to match."""
 
     name = "reppy"
 

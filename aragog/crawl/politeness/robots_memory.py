@@ -19,7 +19,7 @@ MAX_RULES = 200_000
 
 class RobotsMemory:
     """
-    A cache of limited size. Drops what was kept least recently. Thread-safe.
+    A cache of limited size, which drops the entries stored longest ago. Thread-safe.
 
     Origins with equal rules share one copy, because their records have the same version.
     """
@@ -45,7 +45,7 @@ class RobotsMemory:
             return (record, rules, checked_s) if record and rules is not None else None
 
     def rules(self, version: bytes) -> RobotsRules | None:
-        """Return a version's rules, or None."""
+        """Return the rules with this version, or None."""
         with self._lock:
             return self._rules.get(version)
 
@@ -67,7 +67,7 @@ class RobotsMemory:
         return len(self._rules) > self._max_files or self._rule_count > self._max_rules
 
     def drop(self, origin: str) -> None:
-        """Remove an origin's replaced record."""
+        """Remove an origin's record."""
         with self._lock:
             self._records.pop(origin, None)
 

@@ -28,7 +28,8 @@ from aragog.settings import PolitenessSettings
 HEAD = struct.Struct("<B8shdhdd")
 # An upper limit on the packed rules of a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Codes up to this one encode an index into `FAILURES`: there was no usable response.
+# Stored instead of a status if there was no usable response for an unknown reason. Lower codes
+# stand for a reason in `FAILURES`.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
 """Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only
@@ -71,7 +72,7 @@ class CachedRules:
     retry_at_ms: int | None = None
     """When robots.txt is requested again after an error. None after a good response."""
     failure: str | None = None
-    """Why there was no response (one of `FAILURES`). None if unknown or if there was one."""
+    """Why there was no response (one of `FAILURES`). None if unknown, or after a response."""
 
 
 MISSING = CachedRules(RulesState.MISSING)

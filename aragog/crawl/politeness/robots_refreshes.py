@@ -17,7 +17,7 @@ from aragog.crawl.shared_redis.leases import Leases
 from aragog.errors import RobotsUnavailable
 from pinlater.redis.errors import redis_errors
 
-# Longer refreshes may be claimed again.
+# If a refresh takes longer than this, another process may claim it.
 CLAIM_S = 60.0
 # How long a claim may last while its request waits for a slot (time to send).
 MAX_HOLD_MS = 600_000
@@ -30,7 +30,7 @@ class RobotsRefreshes:
     Args:
         client: the robots cache's Redis.
         prefix: the start of every key.
-        shared: the offset of that server's clock.
+        shared: that server's clock.
     """
 
     def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
@@ -56,7 +56,7 @@ class RobotsRefreshes:
         return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
 
     def release(self, origins: Iterable[str]) -> None:
-        """Release claims without a result, because the next slot is too far away."""
+        """Release claims on origins whose robots.txt will not be fetched."""
         with robots_errors():
             self.claims.release(list(origins))
 
@@ -81,8 +81,8 @@ class RobotsRefreshes:
 
     def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
-        Return used origins whose rules must be refreshed before `before_ms`, soonest first. Stops
-        when it has found `limit` or more.
+        Return origins whose rules are in use and must be refreshed before `before_ms`, soonest
+        first. Stops when it has found `limit` or more.
 
         The same origins are not returned again for 60 s. Unused rules are left to expire. Takes
         three round trips per `limit` origins examined. Finally removes killed workers' claims.
@@ -116,7 +116,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Reschedule used origins in 60 s, in case their refresh fails. Remove idle ones."""
+        """Reschedule origins in use by 60 s, in case their refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._server_clock.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

@@ -217,7 +217,7 @@ class RobotsRules:
         Args:
             user_agent: the agent whose group applies.
             url: a URL in any form.
-            drafts: the draft standards to read (`aragog.pages.preferences.DRAFTS`).
+            drafts: the draft standards to apply (`aragog.pages.preferences.DRAFTS`).
         """
         lines = self._lines
         statements = [
@@ -251,7 +251,7 @@ class RobotsRules:
         drafts: Collection[str],
         *url_forms: str,
     ) -> str | None:
-        """Return the line that forbids a purpose for one of these forms of a URL, or None."""
+        """Return why a purpose is forbidden for one of these forms of a URL, or None."""
         if not purposes:
             return None
         for url in url_forms:
@@ -264,7 +264,7 @@ class RobotsRules:
         Return the seconds between two requests, from Crawl-delay and Request-rate lines.
 
         Uses the agent's own group, or else the group for `*`. Returns the longest value, or None.
-        The caller applies the maximum.
+        The caller applies `crawl_delay_cap_s`.
 
         Args:
             user_agent: the agent whose group applies.
@@ -350,7 +350,7 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     Map the response to a request for robots.txt to rules (RFC 9309, section 2.3.1).
 
     After a 2xx, the body applies. After a 5xx, a 429 or no response (DNS, connection, timeout),
-    nothing is allowed. Otherwise (4xx, failed redirects), everything is.
+    nothing is allowed. Otherwise (4xx, failed redirects), everything is allowed.
 
     Args:
         status: the last response's status, or None if there was none.

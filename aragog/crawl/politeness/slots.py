@@ -38,7 +38,7 @@ class SlotRequest:
     key: str
     """The domain's key, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """Crawl-delay in seconds, before the configured maximum."""
+    """Crawl-delay in seconds, before `crawl_delay_cap_s` is applied."""
     max_wait_ms: int | None = None
     """The longest acceptable wait; `politeness.horizon_s` if None."""
     urgent: bool = False
@@ -109,7 +109,7 @@ class DomainReport:
     next_slot_at_ms: int | None
     """The time of the next slot. None if a request may be sent now."""
     backlog_ms: int
-    """The time to send all reserved and waiting requests at the current rate."""
+    """How long it takes to send all reserved and waiting requests at the current rate."""
     backoff_factor: float
     """The factor by which errors lengthen the interval."""
     errors_in_a_row: int
@@ -132,7 +132,7 @@ class DomainReport:
     """The domain's usual latency. None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
-        """Return the actual interval, given the one from the domain's rate or Crawl-delay."""
+        """Return the actual interval. `interval_us` comes from the rate or the Crawl-delay."""
         return lengthen_interval_us(interval_us, self.backoff_factor, self.latency_factor)
 
 

@@ -203,7 +203,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _processes_between(pid: int, ancestor: int) -> Iterator[int]:
-    """Yield the processes in between: the driver, and possibly a shell."""
+    """Yield the parents of `pid` up to `ancestor`: the driver, and possibly a shell."""
     with suppress(OSError, ValueError):
         while (pid := _parent_pid(pid)) not in (ancestor, 1):
             yield pid

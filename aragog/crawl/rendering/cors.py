@@ -48,7 +48,7 @@ def visible_headers(headers: Headers) -> dict[str, str]:
 
 
 def origin_of(url: str) -> str | None:
-    """Return the origin of an http(s) URL; None for any other."""
+    """Return the origin of an http(s) URL; None for any other URL."""
     try:
         return origin(url)
     except InvalidUrl:

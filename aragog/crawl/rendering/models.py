@@ -31,7 +31,7 @@ class ResourceRequest:
     deadline_s: float
     """The page's deadline, on the monotonic clock."""
     purposes: str | None = None
-    """The crawl's purposes; None for those in the settings."""
+    """The crawl's purposes. None means the purposes in the settings."""
     crawl: int = 0
     """The crawl's number; 0 for none."""
 

@@ -4,8 +4,7 @@ The stages of the crawl, and the decisions that stages make.
 A task calls one stage. The messages between stages and the counters are in `aragog.crawl.pipeline`,
 which does not depend on the stages.
 
-    enqueue, enqueue_options    sends new URLs to `fetch`; the options of such a call (those of the
-        API are `api.operations.enqueue_options`)
+    enqueue, enqueue_options    sends new URLs to `fetch`
     inherited_options           options that links and sitemap entries inherit from their page
     fetch, requester            sends a batch of requests, each in its slot (request time)
     access_rules, access        which URLs may be requested at all, and which now

@@ -1,6 +1,6 @@
 """
-Decides which jobs may send a request now, from their URL, robots.txt and the domain's free slots
-(request times).
+Decides which jobs may send a request now, based on their URLs, robots.txt and the free slots
+(request times) of their domains.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Access:
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
-        """Group the jobs by `AccessRules.verdicts`."""
+        """Return the jobs grouped by verdict; see `AccessRules.verdicts`."""
         grouped = JobVerdicts()
         requests = [
             AccessRequest(job.next_url, job.url_forms, _request_kind(job), self._purposes(job))
@@ -128,8 +128,8 @@ class Access:
 
     def statements(self, url: str) -> str:
         """
-        Return what robots.txt says about uses of the page that was just requested. Returns an empty
-        string if it says nothing.
+        Return what robots.txt says about how the page that was just requested may be used. Returns
+        an empty string if it says nothing.
         """
         settings = self.rules.settings
         rules = self.rules.robots.rules_after_admission(origin(url))
@@ -183,7 +183,7 @@ class Access:
         )
 
     def return_to_line(self, job: UrlJob, free_at_ms: int) -> WaitingJob:
-        """Return an entry that puts the job at the front of the line until its next request."""
+        """Return an entry for the job at the front of its domain's line."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

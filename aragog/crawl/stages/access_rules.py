@@ -1,7 +1,8 @@
 """
 Decides which URLs may be requested: a job's first URL, its redirect targets and robots.txt.
 
-Checks takedowns, blocked hosts, the User-Agent's contact, the SSRF filter and robots.txt.
+Checks takedowns, blocked hosts, the contact address in the User-Agent, the SSRF filter and
+robots.txt.
 `aragog.crawl.stages.access` checks the domain's slots (reserved request times) later.
 """
 
@@ -49,7 +50,7 @@ class RequestKind(Enum):
 
 
 class AccessRequest(NamedTuple):
-    """A request to decide about."""
+    """A request that needs a verdict."""
 
     url: str
     """The normalized URL."""
@@ -57,7 +58,7 @@ class AccessRequest(NamedTuple):
     """All forms of the URL. robots.txt must allow each of them."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
-    """The purposes of its crawl; None for those in the settings."""
+    """What the crawl uses pages for. None means the purposes in the settings."""
 
 
 @dataclass(frozen=True, slots=True)

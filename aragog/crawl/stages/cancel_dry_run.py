@@ -55,7 +55,7 @@ class CancelDryRun:
         """
         Return how many waiting URLs match at least one rule, each counted once.
 
-        URLs that move during the count may be missed or counted twice.
+        URLs that move between queues during the count may be missed or counted twice.
 
         Raises:
             BrokerUnavailable: a server did not respond, so its waiting URLs are unknown.

@@ -1,8 +1,8 @@
 """
 Determines the canonical URL, links, fields and next refresh of each page in a batch.
 
-It is safe to run twice: it only writes a new blob to the spool, and its links are merged with those
-of the first run.
+This stage is safe to run twice: the second run only writes another blob to the spool, and its links
+are merged with those of the first run.
 
 If a worker dies while it analyzes a batch (`page_limits.RunMarks`), the batch is split into
 individual pages. If a worker then dies twice on a single page, that page is stored as Unreadable
@@ -75,7 +75,8 @@ class CanonicalizeStage:
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
         Return one message to `store` for the whole batch, and fetches for URLs whose body has
-        expired. If an earlier run was lost, returns one message to `canonicalize` per page instead.
+        expired. If a worker died during an earlier run, returns one message to `canonicalize` per
+        page instead.
 
         A page that cannot be analyzed is stored as Unreadable.
 
@@ -93,7 +94,7 @@ class CanonicalizeStage:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
-                # Keep the mark in case the messages are not sent.
+                # Do not reset the count of lost runs, in case the messages are not sent.
                 return outgoing + _split_into_single_pages(batch)
         try:
             give_up = runs_lost >= MAX_RUNS_LOST

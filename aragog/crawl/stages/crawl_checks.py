@@ -1,5 +1,5 @@
 """
-Checks before each step of a URL whether a crawl still wants it.
+Checks before each pipeline step whether a crawl still wants the URL.
 
 Each process keeps a copy of the crawl registry that is at most one second old. The check costs
 nothing unless a crawl has ended or is paused, or URLs were cancelled. In that case, one round trip
@@ -168,7 +168,7 @@ def assign_to_crawl(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJo
 def next_crawl_job(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job that fetches a URL for the next crawl when the previous one is done."""
     inherited_job = restart(assign_to_crawl(job, next_crawl, crawls))
-    # Another call has followed the page's links. This crawl must follow them too.
+    # The page's links were followed for another request ID. This crawl must follow them too.
     return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 
 

@@ -1,8 +1,8 @@
 """
-What operators and programs can do with crawls.
+Starts, pauses, cancels, deletes and reports on crawls.
 
-Each change is written to one record (`crawl_registry`), and all stages follow it within about a
-second. Only a dry run searches the waiting URLs.
+Each change is written to the crawl's record (`crawl_registry`), and all stages apply it within
+about a second. Only a dry run searches the waiting URLs.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ class CrawlControl:
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
         """
-        Decide whether a URL, in any form, is in a crawl's scope. The result names the deciding
-        rule.
+        Decide whether a URL is in a crawl's scope. The result names the deciding rule. `url` and
+        `page_url` need not be normalized.
         """
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)

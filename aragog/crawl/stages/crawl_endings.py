@@ -1,10 +1,10 @@
 """
 Counts the outcomes of URLs, and passes each URL on to the next crawl that wants it.
 
-A page joins a crawl when its node in the store is marked. Only then does the URL leave the crawl's
-set of waiting URLs. If the process is killed in between, the repeated job finds the same state. A
-page is fetched once for all crawls that want it. The other crawls then get jobs that find the
-stored page, follow its links to their own depth, and end.
+A page joins a crawl when the crawl's name is added to the page's node in the store. Only then does
+the URL leave the crawl's set of waiting URLs. If the process is killed in between, the job runs
+again and has the same effect. A page is fetched once for all crawls that want it. The other crawls
+then get jobs that find the stored page, follow its links to their own depth, and end.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ class CrawlEndings:
             if ending.canonical_url and name and name != ending.joined:
                 pages_by_crawl = stored_pages if ending.existed else new_pages
                 pages_by_crawl[name][ending.canonical_url] = ending.at_ms
-        # New pages first: if two URLs of one page end together, the second one finds it stored.
+        # Add new pages first: if two URLs of a page end together, the second finds the page stored.
         for name, pages in new_pages.items():
             self.members.add(name, pages)
         for name, pages in stored_pages.items():
             self.members.add_stored(name, pages)
 
     def get_crawl_name(self, job: UrlJob) -> str:
-        """Return the name of a job's crawl; empty if its pages are not marked."""
+        """Return the name of a job's crawl; empty if the store does not record its pages."""
         return "" if job.crawl == REFRESHED else self.checks.get_crawl(job).name
 
     def end_stored(

@@ -58,8 +58,8 @@ def find_events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
     Return the events that need a notice, by kind, each with an identifying string.
 
-    The string differs when an event happens again: the crawl has finished more URLs, or failures
-    dropped below the limit and exceed it again.
+    The string differs if an event happens again, because the crawl has finished more URLs, or
+    because the failure rate fell below the limit and exceeds it again.
     """
     record, notices = status.record, {}
     if record.has_ended:

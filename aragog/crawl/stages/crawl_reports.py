@@ -20,7 +20,7 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
 OTHER_DOMAINS = "*"
-"""Stands for all domains after a server's first 50,000 pairs of domain and outcome."""
+"""Stands for all further domains once a server counts 50,000 pairs of domain and outcome."""
 _REFUSED_PREFIXES = ("refused", "reserved")
 
 

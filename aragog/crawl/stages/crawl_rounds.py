@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 
 def next_round_ms(record: CrawlRecord, now_ms: int) -> int:
     """
-    Return when the next round is due, after the one starting now.
+    Return when the round after the one that starts now is due.
 
-    Rounds keep their time of day. Rounds missed during an outage or a longer round are skipped.
+    The schedule does not drift. Rounds missed during an outage or a long round are skipped.
     """
     interval_ms = (record.every_s or 0) * 1000
     missed = max(0, now_ms - record.next_round_ms) // interval_ms if interval_ms else 0

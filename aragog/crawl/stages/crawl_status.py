@@ -19,6 +19,6 @@ class CrawlStatus:
 
     @property
     def display_state(self) -> str:
-        """The state as one word. A running crawl is `done` when no URLs are waiting."""
+        """The state as one word. A running crawl is `done` when all enqueued URLs have ended."""
         is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.open
         return DONE if is_done and self.counts.enqueued else self.record.state.value

@@ -4,9 +4,9 @@ follow; links are only followed from pages with depth left.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
-If a call does not fetch a page because it is already stored, the page's links are read from the
-store. So a repeated call reaches the same pages as the first one. A call that refreshes pages also
-refreshes the pages that they link to, each once (`FollowedPages`).
+If a call to enqueue does not fetch a page because it is already stored, the page's links are read
+from the store. So a repeated call reaches the same pages as the first. A call that refreshes pages
+also refreshes the pages that those link to, each once (`FollowedPages`).
 
 It is safe to run twice: it skips waiting URLs, and URLs fetched since their lastmod.
 """
@@ -86,7 +86,7 @@ class Discovery:
         )
 
     def find_watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """Return the URLs of results with depth left, and of those on hosts with link budgets."""
+        """Return the URLs of results that have depth left or are on hosts with link budgets."""
         if self.budgets is None:
             return set()
         urls_with_depth = {result.job.url for result in results if result.job.depth > 0}
@@ -304,5 +304,5 @@ def _depths_by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(followed_depth: int | None, depth: int) -> bool:
-    """Return True if the links were followed to this depth, or the call has too many pages."""
+    """Return True if the links were followed to this depth, or the call's record is full."""
     return followed_depth is not None and (followed_depth == FULL or followed_depth >= depth)

@@ -2,8 +2,9 @@
 Enqueues URLs: normalizes them, drops those already in flight, and sends batches to `fetch`.
 
 It is safe to run twice and to kill at any point. A URL in flight is reported as such and not sent
-again. If a producer marks a URL and dies before sending it, the next caller that enqueues the URL
-sends it (see `in_flight`). If the broker fails halfway, the caller enqueues the same URLs again.
+again. If a producer adds a URL to the in-flight set and dies before sending it, the next caller
+that enqueues the URL sends it (see `in_flight`). If the broker fails halfway, the caller enqueues
+the same URLs again.
 """
 
 from __future__ import annotations
@@ -134,8 +135,9 @@ class Enqueuer:
                 chunks were accepted.
             SlowDown: the queues are full, and the current chunk was not accepted. With `on_wait`,
                 calls it before each wait instead, and sends the chunk once there is space.
-            QuotaExceeded: no URL of the current chunk fits into the quota of the crawl's token.
-            BadInput: no crawl has this name, or it has ended.
+            QuotaExceeded: no URL of the current chunk fits into the quota of the API token that
+                started the crawl.
+            BadInput: no crawl has this name, or the crawl has ended.
         """
         crawl = self._find_crawl(options)
         options = options.for_crawl(crawl)
@@ -154,7 +156,7 @@ class Enqueuer:
             return self.crawls.crawls().get_record(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
-        # A cached copy may still have the number of a crawl that was just cancelled.
+        # A cached copy of the records may still have the number of a crawl that was just cancelled.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -234,7 +236,7 @@ class Enqueuer:
         ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """Return the quota use of the token that started the crawl, or None if it has no quota."""
+        """Return what the crawl's API token has used of its quota, or None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()
@@ -305,7 +307,7 @@ class Enqueuer:
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # if it fails, the entries are taken over after 3 s
+            with suppress(BrokerUnavailable):  # if this fails, others may send the URLs after 3 s
                 unsent = [UrlEnding(url, options.crawl_number, UNSENT) for url in urls]
                 self.in_flight.end(unsent)
             raise
@@ -387,7 +389,7 @@ def _marking_crawl(
 
 def _interleave_by_host(urls: Sequence[str]) -> list[str]:
     """
-    Return the URLs with hosts interleaved, each host's URLs in their order.
+    Return the URLs with hosts interleaved. Each host's URLs keep their order.
 
     Lists are often sorted by host, and a batch with a single host would wait for one slot (reserved
     request time) after another.

@@ -26,19 +26,19 @@ class EnqueueOptions:
     insist: bool = False
     """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
-    """The URLs are sitemaps. Their URLs are enqueued, through `depth` levels of sitemaps."""
+    """The URLs are sitemaps. Their entries are enqueued, through `depth` levels of sitemaps."""
     in_walk: bool = False
-    """True if a sitemap listed these sitemaps. Others start a walk through their sites."""
+    """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False
-    """The URLs are items' files (`UrlJob.file`)."""
+    """The URLs are files of items, such as images (`UrlJob.file`)."""
     url_filter: str = ""
-    """Which links and sitemap entries are followed: `UrlFilter.wire`."""
+    """Which links and sitemap entries are followed, in the format of `UrlFilter.wire`."""
     request_id: str = ""
     """ID of this call in the logs of all stages. If empty, a new one of 8 characters is created."""
     caller: str = ""
     """The W3C `traceparent` of the enqueuing span. If empty, the current span, if any, is used."""
     purposes: str | None = None
-    """The crawl's purposes (`UrlJob.purposes`); None for those in the workers' settings."""
+    """The crawl's purposes (`UrlJob.purposes`). None means those in the workers' settings."""
     found_on: str = ""
     """The `traceparent` of the page that lists the URLs. Their traces link to it."""
     crawl: str = ""

@@ -2,10 +2,10 @@
 Fetches a batch: applies robots rules, waits for slots (reserved request times), sends the GETs, and
 routes each URL onward.
 
-It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and
-later stages write the same result again. If the worker is killed, its slots expire unused and the
-message is redelivered. A URL may then be in its domain's waiting queue (its line) twice. It is
-still fetched once, because it is stored by the time its second entry is due.
+It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new spool token,
+and later stages write the same result again. If the worker is killed, its slots expire unused and
+the message is redelivered. A URL may then be in its domain's waiting queue (called line) twice. It
+is still fetched once, because it is stored by the time its second entry is due.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class _Run:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Read the time before sending any request, because the Redis server that tells it may not
-        # respond.
+        # Read the time before sending any request: this raises if the Redis server that keeps the
+        # time does not respond.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
@@ -255,8 +255,8 @@ class _Run:
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """
-        Return the job, marked with the response's status if the egress rules then choose other
-        routes.
+        Return the job, with the response's status if a retry after this status would use other
+        egress routes.
         """
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
@@ -322,7 +322,7 @@ class _Run:
     def _store_bodies(
         self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
     ) -> None:
-        """Write bodies to the spool, usually in one round trip. Their results carry the tokens."""
+        """Write bodies to the spool, usually in one round trip, and add their results."""
         tokens = self.stage.spool_space.put([body.blob for _, _, body in fetched], reservation)
         for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes

@@ -33,7 +33,6 @@ class DelayedUrl(NamedTuple):
 
     url: str
     delay_ms: int
-    """The delay of its first visit."""
 
 
 class FirstVisitDelays:

@@ -1,5 +1,5 @@
 """
-Lets batches that wait for a thread be handled together.
+Combines the batches that wait for a thread, so that they are handled together.
 
 Only a few of a process's threads read the spool and write to the store. Most of a batch's cost is
 per call, statement or round trip, so a thread takes all waiting batches.
@@ -28,7 +28,7 @@ class WaitingBatch(Generic[T, R]):
     def __init__(self, items: Sequence[T]) -> None:
         self.items = items
         self.results: Sequence[R] | None = None
-        """None until the items are handled, and if handling the group fails."""
+        """None until the items are handled. Stays None if handling the group fails."""
         self.done = threading.Event()
         """Set when the thread that took the batch has finished with it."""
 

@@ -16,7 +16,7 @@ INHERITED = {
     "found_on": "traceparent",
     "crawl_number": "crawl",
 }
-"""Each inherited option, with the job's field for it."""
+"""The inherited options, each with the job field that it comes from."""
 
 
 def inherit_options(job: UrlJob, **overrides: Any) -> EnqueueOptions:

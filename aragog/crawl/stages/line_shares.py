@@ -1,10 +1,10 @@
 """
-Divides a domain's slots among crawls, according to the weights of crawls and tokens.
+Divides a domain's slots among crawls, according to the weights of crawls and API tokens.
 
 A line is a domain's waiting queue, and a slot is the reserved time of one request. A line's slots
-are divided among the tokens with requests in it, and each token's part among its crawls. Crawls
-without a token share one part. A crawl that limits its open hosts only gets slots in lines that are
-open for it (`aragog.crawl.politeness.open_hosts`).
+are divided among the API tokens whose crawls have requests in it, and then among each token's
+crawls. Crawls without a token share one part. A crawl that limits its open hosts only gets slots in
+lines that are open for it (`aragog.crawl.politeness.open_hosts`).
 
 Safe to kill at any point: unreported requests only keep a host open longer.
 """
@@ -28,7 +28,7 @@ def share_costs(
     Args:
         shares: numbers of the line's crawls.
         crawls: their records.
-        weights: weights by token; missing ones are 1.
+        weights: weights by token; the default is 1.
         interval_s: the interval between two requests to the domain. A crawl with a lower rate
             occupies the domain longer and costs proportionally more.
     """

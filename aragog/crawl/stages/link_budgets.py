@@ -1,13 +1,13 @@
 """
 Follows links within the budgets of their URL templates (`aragog.crawl.traps`).
 
-For each batch, its hosts' budgets are read once and updated with what its pages contained. The
-budgets decide whether each link is followed, held or dropped. The followed links are enqueued, and
-the budgets are written. If another process changed a budget in the meantime, it is read and updated
-again.
+For each batch, the budgets of its hosts are read once and updated with the contents of its pages.
+The budgets decide whether each link is followed, held or dropped. The followed links are enqueued,
+and the budgets are written. If another process changed a budget in the meantime, this budget is
+read and updated again.
 
 Safe to run twice and to kill at any point. A page is judged once, and URLs in flight are not sent
-again. Links are held before their page ends, and stay in the held list until they are enqueued.
+again. Links are held before their page's job ends, and stay held until they are enqueued.
 Links of a lost batch count as in progress until the periodic sweep (`held_link_sweep`).
 """
 

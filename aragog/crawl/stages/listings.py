@@ -7,12 +7,13 @@ scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
-most `max_files` files of a page are fetched. A call that refreshes the page fetches its files
-again. The refresh schedule only fetches new files.
+most `max_files` files of a page are fetched. A page's files are fetched again if a caller requests
+a refresh of the page. The refresh schedule only fetches new files.
 
 A listing has at most `MAX_PAGES` pages. `UrlJob.pages` counts them.
 
-It is safe to run twice: a call follows each page's next pages once, and skips waiting URLs.
+It is safe to run twice: a page's next pages are followed once per request ID, and waiting URLs are
+skipped.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Listings:
 
     def fields(self, url: str) -> list[str]:
         """
-        Return this URL's fields that may contain next pages or files; none if no rule
+        Return the names of the page's fields that may contain next pages or files; none if no rule
         applies.
         """
         kinds = self.kinds.of(url).items()
@@ -138,8 +139,8 @@ class Listings:
 
     def _make_link_filter(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        Return a function that returns True for a URL if the page's own rules and `exclude` allow a
-        request for it.
+        Return a function that returns True for a URL if neither nofollow nor the job's `exclude`
+        patterns forbid following it.
         """
         obeys_nofollow = self.obey_nofollow and not self.checks.get_crawl(page.job).nofollow
         if obeys_nofollow and page.nofollow:

@@ -39,8 +39,7 @@ class MaintenanceStage:
     compacted_pages: int = 1000
     """How many pages one compaction merges, to limit its memory to about 30 MB."""
     max_compactions: int = 100
-    """How many compactions one run performs. Busy workers always leave more; the next run
-    continues."""
+    """How many compactions one run performs at most. The next run continues."""
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
@@ -81,7 +80,7 @@ class MaintenanceStage:
         """
         Remove in-flight entries if their messages were lost with a server or their crawls ended.
 
-        Also removes the marks of lost runs.
+        Also removes the records of runs whose process died.
         """
         ended = self.crawls.registry.read().ended if self.crawls else ()
         swept = self.in_flight.sweep(ended)

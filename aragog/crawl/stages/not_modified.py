@@ -45,8 +45,8 @@ def merge_headers(stored: Headers, new_headers: Headers) -> Headers:
     """
     Return the headers of a stored response after a 304 (RFC 9111, 3.2).
 
-    Each header of the 304 replaces all stored lines of that name, except those that describe the
-    stored bytes.
+    Each header of the 304 replaces all stored headers of that name, unless it describes the stored
+    bytes.
     """
     connection_headers = {
         token.strip().lower()
@@ -68,7 +68,10 @@ def has_same_decisive_headers(headers: Headers, other_headers: Headers) -> bool:
 
 
 def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
-    """Return the headers that affect decisions, sorted by name. Equal names keep their order."""
+    """
+    Return the headers that affect decisions, sorted by name. Headers with the same name keep their
+    order.
+    """
     lines = [
         (name.lower(), value.strip()) for name, value in headers if name.lower() in DECISIVE_HEADERS
     ]
@@ -77,12 +80,12 @@ def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedResults:
-    """A batch's results after its 304s."""
+    """A batch's results after its 304 responses were applied."""
 
     results: list[FetchResult]
     """All results. Pages to analyze again have their stored response and body."""
     bodies: dict[str, bytes] = field(default_factory=dict)
-    """Compressed bodies of the pages to analyze again, by token."""
+    """Compressed bodies of the pages to analyze again, by spool token."""
     responses: dict[str, FetchRecord] = field(default_factory=dict)
     """The 304s of these pages, by URL."""
     headers: dict[str, Headers] = field(default_factory=dict)
@@ -91,14 +94,14 @@ class ConfirmedResults:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedPages:
-    """Finds the stored pages that a 304 changes."""
+    """Applies 304 responses to stored pages."""
 
     store: UrlStore
     spool: BodyStore
     agent: str
-    """The product token that robots.txt and meta tags use for this crawler."""
+    """The product token by which robots.txt and meta tags address this crawler."""
     drafts: Sequence[str] = ()
-    """The draft standards for allowed uses that are read."""
+    """The draft standards whose statements about allowed uses are obeyed."""
 
     def apply(self, results: Sequence[FetchResult]) -> ConfirmedResults:
         """

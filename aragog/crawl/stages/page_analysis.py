@@ -1,5 +1,5 @@
 """
-Analyzes one fetched page, parsed once: its canonical evidence, links and Rich Pin.
+Analyzes one fetched page: its canonical evidence, links and Rich Pin. The page is parsed once.
 
 If one part fails, for example the links or the fields, the others still work, and
 `PageAnalysis.problems` says why.
@@ -48,7 +48,7 @@ TextFields = Callable[[Document], Mapping[str, bytes]]
 """Returns the main-text fields of a page."""
 
 _CAUTIOUS_ROBOTS = PageRobots(noindex=True, nofollow=True)
-"""The preferences for a page whose own statements could not be read."""
+"""The robots directives for a page whose own directives could not be read."""
 _ALL_RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED_FAILURES = 1_000
 _logged_failures: set[tuple[str, str]] = set()
@@ -84,7 +84,7 @@ class PageAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedFields:
-    """A page's fields. Unreadable ones are missing."""
+    """A page's fields. Fields that could not be read are missing."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -109,8 +109,8 @@ def read_page(
     `agent` is this crawler's product token (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds only have facts, and documents only a title and a main text. All of them have
-    # headers.
+    # JSON and feeds yield only facts. Plain text and PDF yield only a title and a main text. All of
+    # them have headers.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
@@ -165,7 +165,7 @@ def find_feed(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """Return the product token that pages and robots.txt use for this crawler."""
+    """Return the product token by which robots.txt and meta tags address this crawler."""
     return product_token(settings.user_agent) or "aragog"
 
 
@@ -243,7 +243,7 @@ def extract_fields(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """Return the extractor for the stored forms of main text, or None if none are stored."""
+    """Return a function that extracts main text in the stored formats. None if none are stored."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -316,7 +316,7 @@ def get_redirects(result: FetchResult) -> tuple[Redirect, ...]:
 
 
 def candidate_urls(evidence: Evidence) -> set[str]:
-    """Return the other URLs whose stored results affect the choice of the canonical URL."""
+    """Return the other URLs whose stored data affects the choice of the canonical URL."""
     urls = {*evidence.link_header, *evidence.link_canonical, evidence.final_url}
     urls |= {evidence.og_url} if evidence.og_url else set()
     urls |= {evidence.meta_refresh[1]} if evidence.meta_refresh else set()

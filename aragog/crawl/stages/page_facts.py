@@ -42,7 +42,7 @@ def fetch_facts(record: FetchRecord) -> dict[str, Any]:
             "etag": headers.get("etag"),
             "last_modified": headers.get("last-modified"),
         }
-    if record.outcome is OutcomeKind.FETCHED:  # replaces all earlier facts; "" deletes a fact
+    if record.outcome is OutcomeKind.FETCHED:  # all earlier facts are replaced; "" deletes a fact
         facts = {name: None if value == "" else value for name, value in facts.items()}
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -73,12 +73,12 @@ def file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
 
 
 def kept_for_facts(job: UrlJob) -> dict[str, str]:
-    """Return the purposes that a page is kept for, if the job has its own."""
+    """Return the purposes that a page is kept for, if the job has its own purposes."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
 def expiry_facts(analysis: PageAnalysis, settings: Settings) -> dict[str, int]:
-    """Return the time after which the page must not be shown, if the settings obey it."""
+    """Return the time after which the page must not be shown, unless the settings ignore it."""
     at_ms = analysis.unavailable_after_ms
     is_obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
     return {"unavailable_after_ms": at_ms} if is_obeyed and at_ms is not None else {}
@@ -94,7 +94,7 @@ def make_seen(result: FetchResult, settings: Settings, *, page_type: str | None 
     headers["cache-control"] = ", ".join(cache_control)
     expiry_ms = None
     if fetch.outcome is OutcomeKind.REFUSED:
-        # The same robots rules would refuse the URL again. Newer rules will be known by then.
+        # Until the robots rules expire, they would refuse the URL again.
         expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=fetch.outcome.value,

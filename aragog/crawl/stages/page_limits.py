@@ -1,5 +1,5 @@
 """
-Limits the CPU time and memory for analyzing one page, and marks batches whose analysis has started.
+Limits the CPU time and memory for analyzing one page, and records which batches are being analyzed.
 
 The parsers have their own limits (`aragog.pages`). The limits here are the last resort, enforced by
 the kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process
@@ -7,10 +7,10 @@ that stays in C code is killed. Too much memory raises MemoryError or crashes th
 only apply in processes that may be killed, such as children of Celery's prefork pool. Such
 processes must call `make_expendable`. Elsewhere `limit_resources` has no effect.
 
-A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
-body tokens, acquired before the first page is read, and released however the run ends. If the
-process dies, the lease remains, and the next run gets a higher fencing token. Marks expire after
-`pipeline.spool_ttl_s`.
+These records (`RunMarks`) identify a page that killed its process. A record is a lease in Redis,
+named after the batch's body tokens. It is acquired before the first page is read, and released when
+the run ends or fails. If the process dies, the lease remains, and the next run gets a higher
+fencing token. Leases expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from aragog.crawl.shared_redis.leases import Leases
 _LONGER_THAN_ANY_LEASE_S = 1e9
 """Makes each run take over the lease."""
 MAX_RUNS_LOST = 2
-"""How many times the process may die while it analyzes this page alone. A restart can explain one
-loss, but hardly two."""
+"""How many times a process may die while it analyzes a page alone. The first death may be due to a
+restart, but hardly a second one."""
 
 
 class RunMarks:
-    """Marks of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
+    """Records of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
     def start_run(self, tokens: Sequence[str]) -> int:
         """
-        Mark the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
+        Record the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
         round trip.
         """
         with suppress(redis.RedisError):
@@ -51,12 +51,12 @@ class RunMarks:
         return 0
 
     def end_run(self, tokens: Sequence[str]) -> None:
-        """Remove a finished run's mark. Safe to repeat."""
+        """Record the end of a run. Safe to repeat."""
         with suppress(redis.RedisError):
             self._leases.release([_lease_name(tokens)])
 
     def sweep(self) -> int:
-        """Delete expired marks. Returns how many."""
+        """Delete expired records. Returns how many."""
         with suppress(redis.RedisError):
             return self._leases.sweep()
         return 0
@@ -107,7 +107,7 @@ def _raise_if_limited(*_: object) -> None:
 @contextmanager
 def limit_resources(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     """
-    Run the block within both limits. Costs 15 µs.
+    Run the block within both limits. Setting and removing them takes 15 µs.
 
     Raises:
         PageTooExpensive: the block took too much CPU time.

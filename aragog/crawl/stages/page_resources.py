@@ -1,5 +1,5 @@
 """
-Sends the requests of a page while it is rendered, with the usual checks and limits.
+Sends the requests that a page's scripts make during rendering, with the usual checks and limits.
 
 A script's request is subject to takedowns, blocked hosts, the SSRF filter and robots.txt, and gets
 a slot (reserved request time) of its domain. No credentials are sent, because the script chooses
@@ -64,7 +64,7 @@ class ResourceGate(PoliteGate):
     Args:
         slot: the slot of the first request.
         remaining_ms: returns how much time the page has left.
-        purposes: the crawl's purposes; None for those in the settings.
+        purposes: the crawl's purposes. None means the purposes in the settings.
     """
 
     def __init__(

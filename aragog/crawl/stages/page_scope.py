@@ -1,7 +1,8 @@
 """
 Excludes URLs and pages outside the scope of their crawls.
 
-A page's links are only followed if they are within the scope and the filter of its job.
+A page's links are only followed if they are in the crawl's scope and the job's URL filter accepts
+them.
 
 Some rules can only be checked after the fetch. If they exclude a page, the crawl neither stores it
 nor follows its links. Another crawl that wants the URL gets its own job.

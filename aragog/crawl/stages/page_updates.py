@@ -1,8 +1,8 @@
 """
 Updates of stored pages. They are kept in the spool until they are written.
 
-A blob is a line of JSON, followed by each page's compressed links in the store's own format. Bodies
-have their own tokens.
+A blob is a line of JSON, followed by each page's compressed links in the store's own format. The
+spool has the bodies under their own tokens.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def failure_update(
     """
     Return the update after a fetch without a page, or with an unreadable one.
 
-    `headers` are the stored response's headers after a 304; None for those of this response.
+    `headers` are the stored response's headers after a 304. None means this response's headers.
     `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
@@ -252,7 +252,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
 
 
 def with_body(update: PageUpdate, body: bytes | None, crawl: str = "") -> PageWrite:
-    """Return the write with its body from the spool, for this crawl."""
+    """Return the write with its body from the spool. The page was fetched for `crawl`."""
     if body is None:
         return update.write
     seen = update.write.seen
@@ -293,12 +293,12 @@ def _to_wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """Return the likeness as a fact. Older versions accept unknown facts."""
+    """Return the body hash and text sketch as a fact. Older versions accept unknown facts."""
     return {_LIKENESS_FACT: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
 def _pop_likeness(facts: dict[str, Any]) -> Likeness | None:
-    """Remove the likeness from the facts and return it. None if another version wrote the facts."""
+    """Remove the body hash and text sketch from the facts. Returns them, or None if missing."""
     text = facts.pop(_LIKENESS_FACT, None)
     if not isinstance(text, str):
         return None

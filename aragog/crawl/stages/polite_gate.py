@@ -1,6 +1,5 @@
 """
-The gate in front of a domain, one per fetch: checks robots rules, then waits for a slot (a reserved
-request time).
+Checks robots rules for the requests of one fetch, then waits for a slot (a reserved request time).
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
@@ -28,7 +27,7 @@ from aragog.crawl.stages.access_rules import (
 from aragog.fetch_record.causes import DeferralCause
 
 ROBOTS_PATH = "/robots.txt"
-# The time for all redirects of one robots.txt, well below the 60 s of the claim on the refresh.
+# The time limit for all redirects of one robots.txt. The claim on its refresh lasts 60 s.
 ROBOTS_WAIT_MS = 20_000
 MIN_WAIT_MS = 1_000
 
@@ -42,8 +41,8 @@ class ForbiddenUrls(Protocol):
 
 class RobotsGate:
     """
-    The gate for a robots.txt. It waits for slots as for any request, but checks no robots rules
-    ("always allowed").
+    The gate for a robots.txt. It waits for slots as for any request, but checks no robots rules,
+    because robots.txt itself is always allowed (RFC 9309, section 2.2.2).
 
     It refuses redirects to forbidden URLs, such as those on a blocked host.
 
@@ -121,7 +120,7 @@ class RobotsGate:
         self._limiter.release_permit(self._slot)
 
     def report_busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """Stop all requests to the domain for as long as the origin asked."""
+        """Pause all requests to the domain for `wait_s`, or for the default pause."""
         if wait_s is None:
             wait_s = self._default_pause_s
         self._limiter.pause(self._slot.key, wait_s)

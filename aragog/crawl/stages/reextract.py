@@ -43,7 +43,7 @@ from richpins import documents, rich_pins
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The walk's name. Each new version of the extractor starts a new walk."""
 _MARK_PREFIX = "reextract"
-"""Distinguishes this stage's run marks from those of `canonicalize`."""
+"""Distinguishes this stage's runs from those of `canonicalize` in `RunMarks`."""
 _VERSION_FIELD = "page.extractor_version"
 NO_RULES = RulesVersions((), {})
 
@@ -162,12 +162,11 @@ class ReextractStage:
     marks: RunMarks
     limits: PipelineSettings
     agent: str
-    """The product token that pages use for this crawler."""
+    """The product token by which robots directives address this crawler."""
     rules: Rules = field(default_factory=dict)
     """Field rules for individual sites."""
     purposes: tuple[str, ...] = ()
-    """The purposes in the settings. Other crawls' pages are checked against their own crawls'
-    purposes."""
+    """The purposes in the settings. They apply to crawls that have no purposes of their own."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         return reextract_batch(
@@ -198,12 +197,13 @@ def reextract_batch(
 
     - `read`: unchanged fields.
     - `changed`: changed fields.
-    - `content`: no content.
-    - `reserved`: the site refuses a purpose of each crawl that keeps the page, or a purpose is
-      unknown. The next fetch decides. `purposes` are those in the settings.
+    - `content`: the page has no readable content.
+    - `reserved`: no crawl that keeps the page may use it for all of the crawl's purposes. The next
+      fetch decides whether the page is deleted.
     - `given_up`: the page exceeds the `limits`, or `marks` show that it has killed two processes.
 
-    `agent` is this crawler's product token; `rules` are `extract` in the settings.
+    `agent` is this crawler's product token; `rules` are `extract` in the settings, and `purposes`
+    are the purposes in the settings.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -256,8 +256,8 @@ def _reextract(
 
 def _may_be_used(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
     """
-    Return True if a crawl that keeps the page may use it. `default_purposes` are those in the
-    settings.
+    Return True if a crawl that keeps the page may use it. `default_purposes` are the purposes in
+    the settings.
     """
     purposes_by_crawl = map(purposes_of, crawls_of(facts) or {USUAL})
     crawls = (

@@ -1,11 +1,13 @@
 """
-Fetches due URLs again, evenly, less urgently than new URLs, and within each domain's rate.
+Fetches due URLs again, spread evenly over time, less urgently than new URLs, and within each
+domain's rate.
 
 A tick (one run) takes the URLs that have become due since the previous tick. After an outage, it
-takes the oldest first. The later the oldest URL is, the more URLs it takes, so that the backlog is
-spread over `refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate
-allows until the next tick, or a tenth of that while other URLs have reserved the domain's slots
-(request times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for the others.
+takes the oldest first. The later the oldest URL is, the more URLs a tick takes, so that the backlog
+is spread over `refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of the requests
+that the rate allows until the next tick, or a tenth of that while other URLs have reserved the
+domain's slots (request times). `aragog.urlstore.crawl_budget` chooses these URLs, and new times for
+the others.
 Postponed URLs stay in the due index.
 
 It is safe to run twice, and in several beat processes at once. A tick is claimed with
@@ -176,8 +178,8 @@ class RefreshStage:
         self, due_pages: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        Split due URLs into those that their domain's share allows now, and postponed ones with
-        their new times.
+        Split due URLs into those within the share of their domain, and postponed ones with their
+        new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due_pages:

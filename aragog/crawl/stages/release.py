@@ -7,7 +7,7 @@ When a domain has free slots, the most urgent URLs in its line get the slots of 
 this late, a changed rate applies to all waiting URLs, and urgent URLs overtake the others.
 
 URLs waiting for a robots.txt leave their line when it arrives or is requested again, and get their
-slots in `fetch`. A paused crawl's URLs leave when it is resumed.
+slots in `fetch`. A paused crawl's URLs leave their line when the crawl is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
 dies before it settles a lease, the leased URL is sent again, and fetched again unless its page is
@@ -57,15 +57,16 @@ log = logging.getLogger(__name__)
 MAX_LINES = 200
 # The shortest time between two checks of a line. Its slots are assigned together.
 MIN_CHECK_INTERVAL_MS = 500
-# How often to check a robots.txt's line if no process reports that the rules have arrived.
+# How often to check the URLs waiting for a robots.txt if no process reports that it has arrived.
 RULES_CHECK_MS = 30_000
-# How many URLs leave such a line per check.
+# How many URLs waiting for a robots.txt leave their line per check, at most.
 MAX_RELEASED_BY_RULES = 1_000
 # How often to check a paused crawl's line if no process reports that the crawl was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
 MAX_ENDED_TAKEN = 200
-# How many entries that need no slot a check takes, across all lines. Reading 4,000 takes 60 ms.
+# The maximum number of entries without slots per check, for all lines together. Reading 4,000 takes
+# 60 ms.
 MAX_TAKEN_WITHOUT_SLOTS = 4_000
 # How often to check the line of a domain that is stopped or has quiet hours. Changes to the
 # overrides trigger a check, too. This interval covers changes that no process saw, and the end of
@@ -81,7 +82,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """Return each origin's current rules. This does not count as a use."""
+        """Return each origin's current rules. This does not count as using them."""
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class ReleaseStage:
     Assigns slots to URLs waiting in line.
 
     Args:
-        overrides: a change to a domain causes a check of its line.
+        overrides: if a domain's override changes, its line is checked.
         sender: sends URLs to `fetch`.
         robots: the rules that URLs are waiting for.
         clock: this machine's wall clock.
@@ -111,7 +112,7 @@ class ReleaseStage:
     ended_lines: dict[str, int] = field(default_factory=dict, init=False)
     """Lines with ended crawls' URLs, and how many entries to take from each per check."""
     weights: Mapping[str, float] = field(init=False)
-    """Tokens' weights, from `serving.quotas`."""
+    """API tokens' weights, from `serving.quotas`."""
     _last_overrides: Mapping[str, Override] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -179,7 +180,7 @@ class _LineCheck:
         self.taken_counts: Counter[str] = Counter()
         self.sent_count = 0
         self.has_more = False
-        """True if a line could take more right away."""
+        """True if another check could take more entries right away."""
         self.ended_only_lines: set[str] = set()
         """Lines from which only entries of ended crawls were taken. More may follow."""
 

@@ -11,14 +11,14 @@ from aragog.errors import TRANSIENT
 
 log = logging.getLogger(__name__)
 CHECK_EVERY_S = 0.1
-"""How often to look for due lines. This costs one round trip per server."""
+"""How often to look for waiting queues (lines) that are due. Takes one round trip per server."""
 RETRY_S = 1.0
 """The wait after an error of Redis or the broker."""
 
 
 class ReleaseThread:
     """
-    Releases URLs until stopped, in any number of processes.
+    Releases URLs until stopped. Any number of processes may have such a thread.
 
     Args:
         release: `ReleaseStage.run`.

@@ -5,9 +5,9 @@ This stage is between `fetch` and `canonicalize`. It gets only pages on `renderi
 message, and only changes their bodies. A page that cannot be rendered continues with the fetched
 body and the reason.
 
-It is safe to run twice: the rendered body gets its own token, and the fetched body is freed only
-after that token was sent. If the worker is killed, the page is rendered again, or fetched again if
-its body is gone. After two lost runs, the page continues as fetched.
+It is safe to run twice: the rendered body gets its own spool token, and the fetched body is freed
+only after that token was sent. If the worker is killed, the page is rendered again, or fetched
+again if its body is gone. After two such deaths, the page continues as fetched.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ class RenderStage:
 
     def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
-        Return a function that fetches a page's scripts and data, with a span for each fetch of a
-        traced page.
+        Return a function that fetches a page's scripts and data. If the page is traced, each fetch
+        gets a span.
         """
 
         def fetch(request: ResourceRequest) -> Resource | str:

@@ -145,8 +145,8 @@ class Requester:
         """
         Fetch every job in its slot. Yields the outcomes in the order of the jobs.
 
-        Bodies are compressed on arrival, because a few kilobytes on the wire may become a 20 MB
-        page, and a worker handles 800 pages at a time.
+        Bodies are compressed again on arrival, because a response of a few kilobytes may decompress
+        to 20 MB, and a worker handles 800 pages at a time.
 
         Raises:
             AragogError: our own infrastructure failed.

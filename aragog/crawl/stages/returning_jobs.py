@@ -4,8 +4,8 @@ Decides when and in which messages jobs are sent again.
 Waits are relative. `pipeline.routing` sends them as Celery's countdown, and pinlater's `envelope`
 converts them into delivery times.
 
-A job returns if its slot (reserved request time) is later, its fetch failed temporarily, the spool
-lost its body, or its rows are in a damaged file of the store.
+A job returns if its slot (reserved request time) is too far away, its fetch failed temporarily, the
+spool lost its body, or its rows are in a damaged file of the store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
 from pinlater.envelope import Collection
 
-# A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to retry.
+# A longer Retry-After is shortened to this. After the last attempt, the refresh schedule decides.
 MAX_WAIT_MS = 24 * 3_600_000
 LOST_REASON = "at every attempt, the fetched page was lost before it was stored"
 
@@ -65,7 +65,7 @@ class ReturningJobs:
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, elapsed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """Return the messages for delayed jobs; see the two functions below."""
+        """Return messages; see `one_message_per_priority` and `delayed_batches`."""
         size = self.settings.batch_size
         if self.collects:
             return one_message_per_priority(

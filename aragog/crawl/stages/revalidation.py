@@ -94,7 +94,7 @@ class JobSelection:
         rules = page_scope.excluded_stored_pages(stored_jobs, records, self.checks)
         excluded_jobs = [job for job in stored_jobs if job.url in rules]
         stored_jobs = [job for job in stored_jobs if job.url not in rules]
-        if self.discovery:  # first: `aragog run` only waits for links listed when the page ends
+        if self.discovery:  # `aragog run` only waits for links recorded before the page's job ends
             self.discovery.follow_stored([(job, records.get(job.url)) for job in stored_jobs])
         self.counters.add({counters.ALREADY_STORED: len(stored_jobs)})
         next_jobs = self._end_stored(stored_jobs, records) + self._end_excluded(
@@ -145,7 +145,7 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the results for the others' callers.
+        Return the jobs that may continue, and the results for the callers of the other jobs.
 
         A job ends here if its URL, or one that it was redirected through, was taken down.
         """
@@ -187,12 +187,12 @@ def is_scheduled_reading(job: UrlJob) -> bool:
 
 
 def _is_at_start(job: UrlJob) -> bool:
-    """Return False for a job in the middle of its redirects or attempts. It always continues."""
+    """Return False for a job in the middle of redirects or attempts. Such jobs always continue."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """Return the job with its crawl's purposes; a refresh gets those of one crawl of the page."""
+    """Return the job. A refresh gets the purposes of a crawl that keeps the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
@@ -215,7 +215,7 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
     Return True if a page is stored for the job's crawl, even if later fetches failed.
 
-    A page kept for other crawls may be reserved for the purposes of this one.
+    A site may allow a page for other crawls' purposes, but not for this crawl's.
     """
     if record is None or not record.content_key:
         return False

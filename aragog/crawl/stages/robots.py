@@ -1,5 +1,5 @@
 """
-Fetches robots.txt, then sends on the URLs waiting for the rules.
+Fetches robots.txt, then forwards the URLs waiting for the rules.
 
 It is safe to run twice, because fresh rules are not requested again. An expiring claim in the cache
 ensures that only one run at a time requests an origin's rules.
@@ -47,8 +47,8 @@ RULES_POLL_MS = 500
 # Slots (request times) further away than this are not reserved for a robots.txt. For URLs, the
 # limit is lower, so a robots.txt gets its slot first.
 MAX_SLOT_WAIT_MS = 4_000
-# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
-# shorter than the claim.
+# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. The claim
+# lasts longer.
 TDM_WAIT_MS = 40_000
 # How long a queued refresh may wait before it may be sent again.
 REFRESH_HOLD_MS = 600_000
@@ -128,7 +128,7 @@ class RobotsStage:
         self, *, step: int = 500, max_origins: int = 100_000
     ) -> Iterator[list[OutgoingMessage]]:
         """
-        Refresh rules that are in use and almost a day old, oldest first.
+        Refresh rules that are in use and become stale within ten minutes, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
         run. Claims last for `REFRESH_HOLD_MS`, so refreshes in a backlog are not sent twice.
@@ -173,7 +173,7 @@ class _RobotsRun:
         )
 
     def _requests_tdm_file(self, origin_url: str) -> bool:
-        """Return True if this run requests tdmrep.json. If not, its cached rules stay."""
+        """Return True if this run requests tdmrep.json. If not, the file's cached rules stay."""
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
         is_enabled = self.stage.settings.preferences.asks_tdm_file
@@ -224,9 +224,11 @@ class _RobotsRun:
 
     def _find_slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """
-        Return old and new slots. Takes one round trip per limiter node.
+        Return each origin's slot from the batch, or a new one. Takes one round trip per limiter
+        node.
 
-        An old slot is used even if its message is late, because the permit decides when to send.
+        A slot from the batch is used even if the message is late, because the permit decides when
+        to send.
         """
         with_slot = [o for o in origins if o in self.batch.slots]
         without_slot = [o for o in origins if o not in self.batch.slots]
@@ -272,7 +274,7 @@ class _RobotsRun:
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _retry_later(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """Try an origin again later: no proxy works, or the next slot is far away."""
+        """Try an origin again later, because no proxy works or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())
@@ -307,7 +309,6 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near_slots)})
 
     def _compare_with_reppy(self, results: Iterable[RobotsResult]) -> None:
-        """Compare a sample of the files."""
         if (reppy := self.stage.second_opinion) is None:
             return
         checks = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]

@@ -61,8 +61,8 @@ def get_status_to_cache(outcome: Outcome) -> int | None:
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2
     if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
-        # Deferred: no response yet, because the next domain has no free slot. Refused: the rules
-        # are on a host that must not be requested.
+        # Deferred: no response yet, because the domain of a redirect target has no free slot.
+        # Refused: the rules are on a host that must not be requested.
         return None
     if isinstance(outcome, Fetched):
         return outcome.status if _is_readable(outcome) else None

@@ -290,7 +290,7 @@ class SignIns:
 
 
 def _find_sign_in_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
-    """Return the sign-in form. Pages without one of the field names are not parsed."""
+    """Return the sign-in form. A page is only parsed if it contains all field names."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
         return None
@@ -321,7 +321,7 @@ def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
     Read the values of all fields of `fetch.sign_in` once, to check them.
 
     Raises:
-        ConfigError: a value is missing. The message contains no value.
+        ConfigError: a value is missing. The message contains no secret.
     """
     for key, settings in sign_in.items():
         _field_values(origin_of(key) or "", settings)
@@ -339,7 +339,7 @@ def _field_value(origin_url: str, name: str, reference: str) -> str:
     Return a field's value.
 
     Raises:
-        ConfigError: the value is missing. The message does not contain it.
+        ConfigError: the value is missing.
     """
     kind, _, name_or_value = reveal(reference).partition(":")
     setting = f"fetch.sign_in.{origin_url}.fields.{name}"

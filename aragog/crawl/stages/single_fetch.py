@@ -1,5 +1,5 @@
 """
-Fetches individual URLs politely, for programs that wait for the response and are not workers.
+Fetches individual URLs politely, for programs outside the workers that wait for the response.
 
 Each URL goes through the usual checks: takedowns, blocked hosts, the SSRF filter, robots.txt, a
 slot (request time) of its domain, and a permit right before the request. A failed check becomes the
@@ -83,7 +83,7 @@ class HeaderFetcher(Protocol):
 
 
 class SlotSearch(NamedTuple):
-    """The limiter's response about a URL."""
+    """The result of asking the limiter for a URL's slot."""
 
     slot: Slot | None
     """The slot. None if no slot is free soon, or if the URL does not need one yet."""
@@ -103,7 +103,7 @@ class SingleRequest:
     url: str
     """The URL in any form. robots.txt must allow this form and the normalized one."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Additional headers. They replace the fetcher's own of the same name."""
+    """Additional headers. They replace the fetcher's headers of the same name."""
     method: str = "GET"
     """GET, HEAD or POST."""
     body: bytes = b""

@@ -6,8 +6,8 @@ enqueues their pages. This is called a walk (`aragog.crawl.pipeline.sitemap_walk
 refresh schedule reads each file again, only to refresh changed pages earlier
 (`aragog.urlstore.change_signals`).
 
-It is safe to run twice: queued URLs and URLs fetched since their lastmod are skipped. The same
-content yields the same signals.
+It is safe to run twice: queued URLs and URLs fetched since their lastmod are skipped, and the same
+content leads to the same refreshes.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class SitemapEnqueuer:
         Read a sitemap or feed and handle its entries.
 
         Enqueues entries on the sitemap's own registered domain that are not stored, or whose
-        lastmod is later than their fetch. The refresh schedule enqueues no pages. In both cases,
-        changed pages are refreshed earlier.
+        lastmod is later than their fetch. If the refresh schedule requested the file, no pages are
+        enqueued. In both cases, changed pages are refreshed earlier.
 
         Raises:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
@@ -95,7 +95,7 @@ class SitemapEnqueuer:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
-        """Return a file's kind if its bytes are the same as when it was last read, or None."""
+        """Return `sitemap` or `feed` if the file has not changed since it was read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_unchanged = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_unchanged and state.page_type in SOURCES else None

@@ -1,7 +1,7 @@
 """
 Writes a batch's pages: first their content, then the records that point to it.
 
-It is safe to run twice and late: content is replaced by the same content, a write never replaces a
+It is safe to run twice or late: content is replaced by the same content, a write never replaces a
 newer one, and links go through the journal. If the worker is killed, the message is redelivered.
 Spool tokens are freed only after everything is written.
 
@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: UserTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """Return the message about the pages among `writes`; none if there is no task or no page."""
+    """Return the message about the stored pages; none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -142,8 +142,8 @@ class StoreStage:
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = TRACING_OFF
     discovery: Discovery | None = None
-    """Enqueues declared canonical URLs that must be fetched to decide about them. If None, a later
-    fetch decides."""
+    """Enqueues declared canonical URLs that must be fetched before they can be trusted. If None,
+    they are not enqueued."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
     """Ends crawls at their byte limit."""

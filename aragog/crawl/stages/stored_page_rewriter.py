@@ -53,7 +53,7 @@ class StoredPageRewriter:
         """
         Rewrite these URLs' pages. Returns a problem for each URL without a page.
 
-        URLs may be in any form.
+        The URLs need not be normalized.
 
         Raises:
             TransientError: Redis, the store or the content store did not respond; run it again.

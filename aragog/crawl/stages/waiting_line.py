@@ -17,7 +17,7 @@ from aragog.crawl.politeness.robots_cache import RECHECK_S
 # Jobs leave the line this long before a task could reserve the same slot. So they get their slots
 # first, and their messages have time to reach a worker.
 RELEASE_LEAD_MS = 500
-# By then, no process uses an old copy of replaced rules anymore.
+# After this time, no process uses an old copy of replaced rules anymore.
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 

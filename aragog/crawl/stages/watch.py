@@ -2,8 +2,8 @@
 Watches and unwatches the URLs in messages. Producers send messages because they can reach the
 broker but not the store.
 
-This is safe to run twice and in any order: of an owner's requests, the one with the latest time
-takes effect.
+This is safe to run twice and in any order: of an owner's requests for a URL, the latest takes
+effect.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _get_adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> Pinne
 
 @lru_cache(maxsize=4)
 def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
-    """Return the process's engine, so that TLS roots are read only once."""
+    """Return the adapter that the process shares, so that TLS roots are read only once."""
     fetch_settings = FetchSettings(
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,

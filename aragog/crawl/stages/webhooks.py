@@ -100,7 +100,7 @@ _CRAWL_PREFIX = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
-    """Return the name that stands for a crawl's address in a delivery."""
+    """Return the name in deliveries that stands for a crawl's notification URL."""
     return _CRAWL_PREFIX + name
 
 
@@ -122,12 +122,12 @@ class WebhookStage:
     settings: Settings
     traces: UrlTraces = TRACING_OFF
     crawls: CrawlProvider | None = None
-    """Crawls' addresses for notices."""
+    """Provides the URLs to which crawls send notices."""
 
     def send_changes(self) -> int:
         """
-        Send the changes after the cursors. Returns the number of deliveries. Only one caller may
-        run this at a time.
+        Send the changes after the cursors. Returns the number of deliveries; 0 if another caller
+        has just done so.
         """
         if self.store.schedule.take_tick(TICK_NAME, self.clock.now_ms(), _TICK_S) is None:
             return 0
@@ -155,7 +155,7 @@ class WebhookStage:
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """
-        Post a delivery; may post it twice. After a failure, returns the message for the next
+        Post a delivery, possibly more than once. After a failure, returns the message for the next
         attempt.
         """
         webhook = self._find_receiver(delivery.webhook)

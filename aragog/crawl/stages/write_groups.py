@@ -5,8 +5,8 @@ Batches whose bodies are in the same pack (a file of many bodies) become ready w
 stored. Writing eight batches of 25 pages together takes a quarter less CPU time than writing each
 alone. Writing 400 pages together saves another 6%. Writing a page twice has the same result.
 
-When the messages of these batches are acknowledged, as many new batches arrive at once. Reading the
-stored nodes of eight batches together saves 10% of the total CPU per page.
+Once the messages of these batches are acknowledged, the process receives as many new batches at
+once. Reading the stored nodes of eight batches together saves 10% of the total CPU time per page.
 """
 
 from __future__ import annotations

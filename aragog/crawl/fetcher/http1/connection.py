@@ -127,9 +127,7 @@ class HttpConnection:
         """
         Return how many seconds the last data waited in the kernel before it was read.
 
-        Returns 0.0 if unknown.
-
-        Takes 1 µs. The kernel's resolution is 1 to 10 ms.
+        Returns 0.0 if unknown. Takes 1 µs. The kernel's resolution is 1 to 10 ms.
         """
         try:
             info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)

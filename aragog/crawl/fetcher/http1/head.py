@@ -232,8 +232,8 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists (RFC 9112 section 9.3). In HTTP/1.0, it does only with
-    `keep-alive`.
+    Return True if the connection persists (RFC 9112 section 9.3). An HTTP/1.0 connection persists
+    only with `keep-alive`.
     """
     options = head.tokens("connection")
     if "close" in options:

@@ -32,7 +32,7 @@ class MislabeledTextDecoder:
     in text, or were not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded
     (`end`).
 
-    If a body classified as text later contains binary bytes, the data is damaged:
+    If a body classified as text later contains binary bytes, the decoder raises
     `UnsupportedContent`.
     """
 

@@ -60,7 +60,7 @@ class ConnectionPool:
         Take an idle connection to `peer` out of the pool, or return None.
 
         Args:
-            peer: the origin.
+            peer: the server and the route to it.
             wait_s: how long to wait for a connection that is in use.
         """
         end_s = self._clock.monotonic_s() + wait_s

@@ -66,7 +66,7 @@ def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receiv
 
     Args:
         proxy: protocol and credentials.
-        target: a port, and an IP address or a name that the proxy resolves.
+        target: an IP address, or a name that the proxy resolves, and a port.
         send: sends bytes to the proxy.
         receive: reads bytes from the proxy.
 

@@ -32,7 +32,7 @@ class ResponseReader:
         receive: returns the next bytes; b"" at the end.
 
     Attributes:
-        line_bytes: total size of the lines between and after chunks so far.
+        line_bytes: total size of the lines before, between and after chunks so far.
     """
 
     __slots__ = ("_buffer", "_position", "_receive", "line_bytes")

@@ -1,7 +1,7 @@
 """
 A response with an unread body. Once the body has been read, the connection returns to the pool.
 
-A `requests.Response` uses such a response as its `raw`, and gets faults as exceptions of requests.
+A `requests.Response` uses such a response as its `raw`. Faults then become exceptions of requests.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 # a round trip. A large window needs no memory: the socket is read on demand.
 WINDOW_BYTES = 1 << 20
 
-# Limit on control frames before a response, in bytes. An honest server's take about 100.
+# Limit on control frames before a response, in bytes. An honest server sends about 100.
 MAX_CONTROL_BYTES = 65_536
 
 # A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.

@@ -44,12 +44,12 @@ def take_over(
 
     Args:
         record: the ring.
-        nodes: by name, at the ring's version.
+        nodes: the ring's nodes by name.
         owner: the node that decides for all of `keys`.
         keys: domains whose owner has changed.
 
     Raises:
-        OtherRing: a node has another ring.
+        OtherRing: a node has a different ring.
         LimiterUnavailable: a node did not respond.
     """
     for start in range(0, len(keys), MAX_DOMAINS_PER_CALL):

@@ -39,7 +39,7 @@ _GLOB_CHARACTER = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has another ring version than the caller. The call changed nothing."""
+    """The node's ring version differs from the caller's. The call changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.display_name)
@@ -90,7 +90,7 @@ class LimiterNode:
         return f"{self.prefix}{kind}:{name}"
 
     def with_version(self, version: float) -> LimiterNode:
-        """Return this server, with the same connections, for callers with this ring version."""
+        """Return a copy for callers with this ring version. It shares the connections."""
         node = copy(self)
         node.version = version
         return node
@@ -102,7 +102,7 @@ class LimiterNode:
         Returns the script's result, which starts with the server's time.
 
         Raises:
-            OtherRing: the node has another ring version than this object.
+            OtherRing: the node's ring version differs from this object's.
             LimiterUnavailable: the server did not respond. The script may have run anyway.
         """
         sent_us = stopwatch_us()
@@ -125,8 +125,8 @@ class LimiterNode:
 
     def now_us(self) -> float:
         """
-        Return the server's time, estimated from its latest response. Reads the clock if there was
-        none.
+        Return the server's time, estimated from its latest response. Before the first response,
+        reads the server's clock.
         """
         if not self.clock.is_known:
             self.read_time()
@@ -170,7 +170,7 @@ def _script(name: str) -> LuaScript:
 
 
 def stopwatch_us() -> float:
-    """Return microseconds of this process's monotonic clock."""
+    """Return the time of this process's monotonic clock in microseconds."""
     return time.monotonic_ns() / 1000
 
 
@@ -193,7 +193,7 @@ class ServerClock:
         return self._high_us != float("inf")
 
     def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
-        """Record the monotonic clock around a response, and the server's clock in it."""
+        """Record the monotonic times before and after a call, and the server's time in between."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
             drift = max(0.0, received_us - self._observed_us) * MAX_DRIFT

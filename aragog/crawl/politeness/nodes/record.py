@@ -94,7 +94,7 @@ class RingRecord:
 
     @property
     def exporters(self) -> tuple[str, ...]:
-        """Nodes that may have moving domains' state, without lost nodes."""
+        """Nodes, except lost ones, that may have the state of moving domains."""
         names = (node for nodes in self.former for node in nodes if node not in self.lost)
         return tuple(dict.fromkeys(names))
 

@@ -41,7 +41,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def lease_clock_s() -> float:
-    """Return the seconds of a clock that is never adjusted and runs during suspend."""
+    """Return the time in s of a clock that is never adjusted and also runs during suspend."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -51,7 +51,7 @@ class LeasedRing:
 
     Args:
         record: the ring.
-        nodes: the record's nodes by name, at its version.
+        nodes: the record's nodes by name.
         read_s: the `lease_clock_s` time at which the read began.
     """
 
@@ -154,7 +154,7 @@ class NodeRing:
         return self.get_leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:
-        """Return True if a node was chosen under the current ring and the lease lasts."""
+        """Return True if a node was chosen under the current ring, whose lease has not expired."""
         leased = self._leased
         return (
             leased is not None
@@ -176,7 +176,7 @@ class NodeRing:
 
         Args:
             items: (domain, item) pairs.
-            call: its exceptions propagate.
+            call: called with a node and the node's items. Exceptions propagate.
 
         Returns:
             The items and the result of each call.

@@ -134,7 +134,7 @@ class RobotsLines:
 
 def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
     """
-    Parse a robots.txt file, in time linear in the body.
+    Parse a robots.txt file, in time linear in its size.
 
     A group consists of consecutive User-agent lines and the rules after them. Sitemap and unknown
     lines neither start nor end a group (RFC 9309 section 2.2.4).
@@ -306,7 +306,7 @@ def agent_names(value: bytes) -> list[str]:
 
 
 def escape_octets(value: bytes) -> str:
-    """Return the value in ASCII. Octets above 127 become `%XX`, and existing escapes upper case."""
+    """Return the value in ASCII, with octets above 127 as `%XX` and escapes in upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _NEEDS_ESCAPE.sub(_escape, value).decode("ascii")

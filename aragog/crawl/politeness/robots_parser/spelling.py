@@ -17,8 +17,7 @@ STAR, DOLLAR = "\x01", "\x02"
 
 _PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-# Matches an escape, a bare `%`, and every character to escape: in the path, in the query (the
-# apostrophe), or because it is not ASCII.
+# Matches an escape, a bare `%`, and every character that must be escaped.
 _NOT_NORMALIZED = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
 # A partial escape at the end of a literal part also matches every escape that starts with it.
@@ -36,7 +35,7 @@ def get_path(url: str) -> str:
     """
     Return the path and query of a URL with or without a scheme; `/` if there is no path.
 
-    Does not normalize. Returns some path for any string.
+    Does not normalize the path. Never raises.
     """
     start = 2 if url.startswith("//") else 0
     path_start = _PATH_START.search(url, start)
