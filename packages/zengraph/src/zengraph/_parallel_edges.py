@@ -258,7 +258,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """Return the node column with the number of the node's edges of a type."""
+    """Return the column in which a node stores the number of its edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

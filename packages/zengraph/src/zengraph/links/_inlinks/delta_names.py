@@ -21,7 +21,7 @@ DELTA = b"l:p"
 """The prefix of delta columns."""
 
 PASSED = 128
-"""The source of lines that a first group passes on; one more for each division below it."""
+"""The source of the deltas that a first group passes on. Each division below it adds one."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 _SOURCE_STOP = len(DELTA) + 2

@@ -94,7 +94,8 @@ def lists_below(
 
 def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     """
-    Return the number of lines at which a group is divided, or passes them on if it already is.
+    Return the number of lines at which a group is divided or, if it is already divided, passes them
+    on.
 
     Groups below the first divisions belong to a large host and grow at the same rate. With the same
     limit, all would be divided at about the same time, and that takes as long as adding the lines
@@ -273,7 +274,7 @@ class ListGroup:
         """
         Return the joined lines of a list; empty if the group has none.
 
-        Leaves out lines that have already arrived below, with passes up to the number `moved`.
+        Leaves out lines that have already moved to lower rows: in passes up to the number `moved`.
         """
         local_id = list_id[GROUP_BYTES:]
         blocks = self._left(moved)
