@@ -45,7 +45,7 @@ letters, but only texts about Crete use them.
 """
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-"""Invisible characters: hints for line breaks, and the byte order mark."""
+"""Soft hyphen, zero-width space, word joiner and byte order mark, which are all invisible."""
 _DELETED_CHARACTERS = dict.fromkeys(map(ord, _INVISIBLE))
 
 
