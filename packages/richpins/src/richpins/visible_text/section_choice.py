@@ -165,7 +165,7 @@ def score(section: Section) -> int:
 
 
 def _has_similar_heading(previous: Section, section: Section) -> bool:
-    """Return True for headings such as `Ingredients for the pie` and `Ingredients for the sauce`."""
+    """Return True for headings such as `Ingredients for the pie`, `Ingredients for the jam`."""
     first_words, second_words = previous.heading.lower().split(), section.heading.lower().split()
     return (
         len(first_words) > 1
