@@ -91,9 +91,9 @@ class ParallelEdges:
         """
         Put an edge. An edge with another score is a different edge.
 
-        Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or
-        two writers put the same new edge at once, the counts are wrong until `recount` or a repair
-        of the store.
+        Safe to repeat. Increments the counts after writing the edge, if it is new. If a writer
+        crashes before that, or two writers put the same new edge at once, the counts are wrong
+        until `recount` or a repair of the store.
 
         Raises:
             SizeExceeded: the edge would exceed the limits of the schema; nothing was written.

@@ -132,7 +132,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Phrases that mean `in stock` next to a stock label; those not in `IN_STOCK` only there."""
+"""Phrases that mean `in stock` next to a stock label. Elsewhere, only those in `IN_STOCK` do."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",

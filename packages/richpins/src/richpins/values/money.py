@@ -176,7 +176,7 @@ def count_amounts(text: str) -> int:
 
 
 def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:
-    """Return the price that is no former price or installment; None unless there is exactly one."""
+    """Return the price that is neither former nor an installment; None unless exactly one is."""
     text = _normalize_text(text[:MAX_CHARS])
     current = [
         amount

@@ -183,8 +183,8 @@ def _mentions_only_us_dollar(sources: Sources) -> bool:
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
-    Yield where another country's dollar may be mentioned. The regular expression alone would take 1
-    ms for 60 KB.
+    Yield offsets at which another country's dollar may be mentioned. The regular expression alone
+    would take 1 ms for 60 KB.
     """
     for start in range(0, len(body), _CHUNK_BYTES):
         piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
