@@ -194,7 +194,11 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state by priority and time; ended jobs, latest first."""
+        """
+        Return up to `limit` jobs in a state, sorted by priority and time.
+
+        Jobs that have ended are sorted by time only, latest first.
+        """
         pages, _ = self._call_shards(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")

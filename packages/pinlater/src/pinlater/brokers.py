@@ -161,7 +161,7 @@ def is_postgres(url: str) -> bool:
 
 def shard_urls(broker_url: str) -> tuple[str, ...]:
     """
-    Return the URLs of the servers with a broker URL's jobs, in order.
+    Return the URLs of the servers that store a broker's jobs, in order.
 
     Raises:
         InvalidConfig: the URL is malformed or does not belong to this transport.
@@ -269,7 +269,7 @@ def _socket_url(rest: str) -> str:
 
 
 def mask_password(url: str, mask: str = "**") -> str:
-    """Return the URL without its password, which may contain unescaped `/` and `@`."""
+    """Return the URL with its password masked. The password may contain unescaped `/` and `@`."""
     scheme, sep, rest = url.partition("://")
     user, at, server = rest.rpartition("@")
     if not at or ":" not in user:

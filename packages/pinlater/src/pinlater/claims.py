@@ -98,8 +98,8 @@ class ClaimRegistry:
 
     def count_held(self, queue: str) -> int:
         """
-        Return how many jobs of a queue this process has claimed. Takes 0.1 µs for each claim in any
-        queue.
+        Return how many jobs of a queue this process has claimed. Takes 0.1 µs for each claim of the
+        process.
         """
         return sum(claim.queue == queue for claim in list(self._claims.values()))
 

@@ -290,7 +290,7 @@ def jobs(context: click.Context, queue_name: str, state: str, max_jobs: int, as_
         print_json([job_as_dict(job) for job in infos])
         return
     table = Table(box=None)
-    table.add_column("job", no_wrap=True)  # unbroken, to copy it for `retry` or `delete`
+    table.add_column("job", no_wrap=True)  # on one line, to copy it for `retry`
     for column in ("what", "key", "priority", "attempts", "when", "worker", "problem"):
         table.add_column(column)
     for job in infos:

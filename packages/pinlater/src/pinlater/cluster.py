@@ -165,9 +165,9 @@ class Cluster:
         Record that a channel opens, and whether the first shard has answered.
 
         Raises:
-            BrokerUnavailable: `first_shard` is None, and no shard is in rotation. This error
-                makes kombu pause, because it pauses between attempts to connect, but not to
-                publish.
+            BrokerUnavailable: `first_shard` is None, and no shard is in rotation. This makes
+                kombu pause, which it does between attempts to connect, but not between attempts
+                to publish.
         """
         if self.first_shard is None and not any(map(self.is_usable, self.shards)):
             raise BrokerUnavailable("broker", "no shard is in rotation")
@@ -229,7 +229,7 @@ class Cluster:
         `PROBE_EVERY_S`. Their jobs go to other shards.
 
         Raises:
-            BrokerUnavailable: no shard accepted some or all of them.
+            BrokerUnavailable: some jobs were not accepted by any shard.
             BrokerFull: the same, because the shards that answer are full.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
@@ -263,7 +263,7 @@ class Cluster:
         shard fails, its items go to others.
 
         Raises:
-            BrokerUnavailable: no shard accepted some or all of them.
+            BrokerUnavailable: some items were not accepted by any shard.
         """
         remaining = list(items)
         for _ in range(len(self.shards) + 1):

@@ -37,7 +37,7 @@ class _ShardQueue:
     check_at_s: float = 0.0
     """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
-    """True if the remaining room is reserved for urgent jobs, so only they were claimed."""
+    """True if the remaining room is reserved for urgent jobs, so only urgent jobs were claimed."""
     is_at_limit: bool = False
     """True if this process had reached its limit for the queue."""
     is_not_polled: bool = False
@@ -84,7 +84,7 @@ class JobConsumer:
         self._round_robin.rotate(
             random.randrange(len(self._round_robin)) if self._round_robin else 0
         )
-        # A pending pop still waits for the old queues.
+        # The pollers are still waiting for the old queues.
         for poller in self.pollers:
             poller.drop()
 

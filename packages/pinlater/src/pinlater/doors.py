@@ -34,7 +34,7 @@ def is_open(setting: float | None, door: str) -> bool:
 
 
 def open_type(queue: str, job_type: str) -> None:
-    """Let this process run a queue's plain bodies as a job type."""
+    """Let this process run jobs of this type that other programs put into the queue."""
     _open_types[queue].add(job_type)
 
 

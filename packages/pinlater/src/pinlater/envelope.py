@@ -66,7 +66,7 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    # Remove it, because `self.retry()` resends received headers while this job still has the key.
+    # Remove the key, because `self.retry()` resends the headers while this job still has the key.
     header_key = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or header_key or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
@@ -257,7 +257,7 @@ class Collection:
     most: int
     """Maximum number of elements in one job."""
     group: str
-    """Only elements of the same group share a job. A group is for one task and message version."""
+    """Only elements of the same group share a job. Use a group for one task and version only."""
 
     def header(self) -> dict[str, Any]:
         return asdict(self)

@@ -65,15 +65,15 @@ def install() -> None:
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
     """
-    Return the broker for a URL with Celery's `broker_transport_options`; None if it is not
-    pinlater's.
+    Return the broker for a URL with Celery's `broker_transport_options`; None for another broker's
+    URL.
     """
     admin = admin_for(url, options)
     return PinLaterBroker(admin) if admin else None
 
 
 def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
-    """Return the `Admin` for a URL with these transport options; None if it is not pinlater's."""
+    """Return the `Admin` for a URL with these transport options; None for another broker's URL."""
     if url.partition("://")[0] not in PINLATER_SCHEMES:
         return None
     options = options or {}

@@ -43,7 +43,7 @@ class ReapGuard:
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
-        """Return a server time: claims that expired before it may be reaped; 0 allows none."""
+        """Return the server time before which a claim must have expired to be reaped; 0: none."""
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS

@@ -35,7 +35,7 @@ class JobBody(NamedTuple):
 
 def encode(body: JobBody) -> bytes:
     """
-    Return the stored form of a body.
+    Encode a body for storage.
 
     Raises:
         InvalidArgument: the content type is empty, longer than 200 characters, or not ASCII.

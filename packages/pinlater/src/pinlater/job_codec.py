@@ -114,7 +114,7 @@ def encode_collected(
 
 
 class JobPosition(NamedTuple):
-    """A job's queue and state, and its time, which orders the state's jobs."""
+    """A job's queue and state, and the time by which jobs in this state are sorted."""
 
     queue: str
     job_id: str

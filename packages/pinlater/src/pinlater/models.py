@@ -56,7 +56,7 @@ class JobFrame:
     prefix: bytes
     """The body up to the items, which are joined by commas."""
     suffix: bytes
-    """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
+    """The body after the items. Prefix, suffix and items must not contain the bytes 30 and 31."""
     span_ms: int
     """Items due in the same span (ms) of the server's clock share a job."""
     max_items: int
@@ -76,7 +76,7 @@ class JobItem(NamedTuple):
 
     data: bytes
     delay_ms: int = 0
-    """Milliseconds until the item is due. A job is due with its earliest item."""
+    """Milliseconds until the item is due. A job is due when its earliest item is due."""
 
 
 class JobState(StrEnum):

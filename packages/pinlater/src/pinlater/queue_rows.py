@@ -1,4 +1,4 @@
-"""Rows of the queue and job pages. Values are unescaped, for templates and JSON."""
+"""Rows of the queue and job pages. Templates must escape the values."""
 
 from __future__ import annotations
 

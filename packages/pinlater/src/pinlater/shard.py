@@ -85,7 +85,7 @@ class Shard(Protocol):
     def jobs_by_id(
         self, queue: str, state: models.JobState, ids: Sequence[str]
     ) -> list[models.JobInfo]:
-        """Return the jobs with these ids; some may be in another state. Their `at_ms` is 0."""
+        """Return the jobs with these ids, with `at_ms` 0. Some may be in another state."""
 
     def delayed_jobs(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         """Return PENDING jobs of any priority that are not yet due, soonest first."""

@@ -1,5 +1,5 @@
 """
-Extract typed facts from a web page's bytes, without network, storage or settings.
+Extract typed metadata from a web page, without network, storage or settings.
 
     page = read(body, url="https://example.com/soup", content_type="text/html")
     page.pin.recipe.total_minutes, page.links, page.markdown

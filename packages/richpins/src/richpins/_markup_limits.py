@@ -321,7 +321,7 @@ _BYTES_AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _TAG_STARTS = [b"<" + name + end for end in _BYTES_AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags; those without attributes come first."""
 _FIRST_UPPERCASE = len(_TAG_STARTS)
-"""Index of the first string that ends with a capital letter. The text after it does not matter."""
+"""Index of the first string that ends with a capital letter, after which the text is irrelevant."""
 _TAG_STARTS += sorted(
     {
         b"<" + name[:index] + name[index : index + 1].upper()

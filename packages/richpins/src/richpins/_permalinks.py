@@ -1,7 +1,7 @@
 """
-Recognize permalinks, the marks next to headings that link to the heading: `¶`, `§`, `#`.
+Recognize permalinks, the symbols next to headings that link to the heading: `¶`, `§`, `#`.
 
-Sphinx, MkDocs, GitHub and other programs add these marks to headings. They do not belong to the
+Sphinx, MkDocs, GitHub and other programs add these symbols to headings. They are not part of the
 text.
 """
 

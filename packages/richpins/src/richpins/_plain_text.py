@@ -19,7 +19,7 @@ _ATTRIBUTES = re.compile(
 )
 """A start tag with attributes, whose values may contain `<` and `>`."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
-"""Invisible characters: hints for line breaks inside words, and the byte order mark."""
+"""Soft hyphen, zero-width space, word joiner and byte order mark, which are all invisible."""
 _DOUBLE_ENCODED_SPACE = "\u00c2\u00a0"
 """A no-break space whose UTF-8 bytes were read as windows-1252."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")

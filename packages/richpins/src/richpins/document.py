@@ -105,7 +105,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 
 class _HeadElements:
-    """The elements that describe a page, in document order, from one query of its tree."""
+    """The elements that describe a page, in document order, from one query of the tree."""
 
     def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
         self.tree = tree

@@ -96,7 +96,7 @@ def _read_subject(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
 
 
 def _visible_authors(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
-    """Yield the authors in the visible text, unless names there are reviewers'."""
+    """Yield the authors in the visible text, unless names there may belong to reviewers."""
     if page_type is None or page_type.credits_authors:
         yield from chain(
             bylines.bylines(sources),

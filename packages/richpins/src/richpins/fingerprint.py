@@ -13,10 +13,10 @@ To compute the same fingerprint in any program:
 2. Replace each of the characters A0, A7, A9, AB, B6, B7, BB, 2013, 2014, 2018, 2019, 201C, 201D,
    2022, 2026 and 2192 with a space, and every ASCII character except letters, digits and `_`. Words
    are what is between spaces. If a character of the text begins with the byte E0, E1 or E3 to E9 in
-   UTF-8, as in scripts without spaces, a word that is not ASCII is replaced by its parts, from left
-   to right: one character of U+0E00 to 0EFF, 1000 to 109F, 3040 to 30FF or 3400 to 9FFF, or else
-   the longest run that Python's `\w` matches. A text of fewer than 30 words has no fingerprint.
-   From here on, words are UTF-8 bytes.
+   UTF-8, as in languages written without spaces, each word that is not ASCII is replaced by its
+   parts, from left to right: one character of U+0E00 to 0EFF, 1000 to 109F, 3040 to 30FF or 3400 to
+   9FFF, or else the longest run that Python's `\w` matches. A text of fewer than 30 words has no
+   fingerprint. From here on, words are UTF-8 bytes.
 3. A pair is two consecutive words with a space between them. A pair is preferred if its first word
    begins with one of `bcdfkmpv13579`, with a two-byte letter whose second byte is 80 to 97, or with
    a three-byte letter whose third byte is 80 to 97. Each word is in at most one preferred pair,

@@ -31,7 +31,7 @@ class Link(NamedTuple):
     text: str = ""
     """The first non-empty text, title, label or image alt text of its anchors."""
     nofollow: bool = False
-    """True only if every anchor to the URL has this relation; the same applies to the next two."""
+    """True if every anchor to the URL has this relation. The next two fields work the same way."""
     ugc: bool = False
     sponsored: bool = False
 

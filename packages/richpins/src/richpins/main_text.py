@@ -53,7 +53,7 @@ def finder_version() -> str:
 
 def find(page: Document, form: str) -> str:
     """
-    Return a page's main text in one of `FORMS`; possibly empty.
+    Return a page's main text as plain text or Markdown, depending on `form`; possibly empty.
 
     For documents other than HTML, that is the whole text, and no extra is needed.
 

@@ -1,11 +1,11 @@
 """
-Read a page's typed facts in one call. No I/O.
+Read a page's metadata, links and text in one call. No I/O.
 
     page = read(body, url="https://example.com/soup", content_type="text/html")
     page.pin.type, page.pin.title, page.pin.recipe.total_minutes
     page.pin.provenance["recipe.total_minutes"], page.links, page.markdown
 
-`read` parses the page once. Each fact is computed from the parsed tree on first access.
+`read` parses the page once. Each attribute is computed from the parsed tree on first access.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from urlspelling.canonical import Decision, Redirect, decide
 
 class Page:
     """
-    The facts of one page. Not thread-safe while a fact is first computed.
+    The metadata, links and text of one page. Not thread-safe while an attribute is first computed.
 
     It keeps the parsed tree in memory, about ten times the size of the body. To save memory, keep
     only `pin` and `links`.
@@ -129,7 +129,7 @@ class Page:
 
 def read(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Page:
     """
-    Parse a page and return its facts. Bad markup never raises.
+    Parse a page. Bad markup never raises.
 
     For a page of 57 KB with 185 links, parsing takes 0.4 ms, its pin 1.0 ms and its links 0.4 ms.
 

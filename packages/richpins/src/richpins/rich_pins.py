@@ -36,7 +36,7 @@ class RichPin:
     type: str
     """`page`, or one of `page_types.NAMES`."""
     types: tuple[str, ...] = ()
-    """schema.org names of the subject, such as `NewsArticle`."""
+    """The subject's schema.org types, such as `NewsArticle`."""
     url: str
     title: str | None = None
     description: str | None = None

@@ -83,7 +83,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
 
 
 def combine(first: PageRobots, other: PageRobots) -> PageRobots:
-    """Combine two sets of directives: each prohibition applies, and the smaller limits."""
+    """Combine two sets of directives: every prohibition applies, and the smaller of two limits."""
     if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
         return other if first is _NO_DIRECTIVES else first
     return PageRobots(

@@ -7,7 +7,7 @@ their sketches. The pairs are hashed into 64 bins, and one byte of each bin's sm
 2010). The standard error is 0.04 at a coefficient of 0.9.
 
 Pairs whose first word begins with certain letters take precedence in their bins. Texts of more than
-about 900 words contain enough such pairs. Their other pairs are not hashed, which saves most of the
+about 900 words contain enough such pairs; their other pairs are not hashed, which saves most of the
 time.
 """
 
@@ -22,11 +22,14 @@ from zlib import crc32
 MIN_SIMILARITY = 0.9
 """Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
 MIN_WORDS = 30
-"""Shorter texts have no sketch: all pages filled in by scripts contain the same few words."""
+"""
+Shorter texts have no sketch: the pages of a site whose text is filled in by scripts all contain the
+same few words.
+"""
 MAX_WORDS, MAX_CHARS = 5_000, 40_000
 """
-Later text is ignored. With only 1,000 words, menus made twice as many different pages look like
-near duplicates.
+Later text is ignored. With a limit of 1,000 words, menus made twice as many different pages look
+like near duplicates.
 """
 _BIN_COUNT = 64
 _EMPTY_BIN = 0
@@ -36,11 +39,11 @@ _MIN_PREFERRED_PAIRS = 256
 _PREFERRED_PAIR = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
-"""A third of all pairs, chosen by a word's first byte or the last byte of its first letter."""
+"""Matches a third of all pairs, chosen by the first letter of a pair's first word."""
 # In scripts without spaces between words, each letter counts as a word.
 _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 _UNSPACED_LEAD_BYTES = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
-"""The first bytes of letters in those scripts (and in some others)."""
+"""The first UTF-8 bytes of letters in scripts without spaces (and in some others)."""
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _UNSPACED_LEAD_BYTES)
 _PUNCTUATION = "’‘“”–—…•·«»©¶§→\u00a0"
 _PUNCTUATION_TO_SPACE = bytes(
@@ -79,7 +82,7 @@ def _find_min_hashes(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _split_words(text: str) -> list[bytes]:
-    """Return a text's words as UTF-8. For speed, rare non-ASCII marks count as letters."""
+    """Return a text's words as UTF-8. For speed, rare non-ASCII punctuation counts as letters."""
     if not text.isascii():
         for mark in _PUNCTUATION:
             text = text.replace(mark, " ")

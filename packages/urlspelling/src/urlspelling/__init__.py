@@ -6,7 +6,7 @@ The names exported here and these modules are public:
 - `canonical` decides which of the URLs that lead to a page is canonical, based on redirects, Link
   headers, rel=canonical, instant meta refresh and og:url;
 - `domain` returns the origin, host and registered domain of a URL;
-- `hosts` splits ports from hosts, and finds the name that covers a host;
+- `hosts` splits ports from hosts, and finds the closest of some names that is a host or its parent;
 - `link_header` parses Link headers (RFC 8288).
 
 Names load on first use, so `import urlspelling` alone is cheap.

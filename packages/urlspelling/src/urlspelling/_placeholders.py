@@ -1,5 +1,5 @@
 """
-Recognize placeholders where a page should declare its canonical URL.
+Recognize placeholders that a page declares instead of its canonical URL.
 
 Placeholders are templates whose variable was not filled in, missing values printed by programs
 (`undefined`), and hosts without a scheme, which a URL parser reads as a path. All of a site's pages

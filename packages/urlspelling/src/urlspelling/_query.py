@@ -1,5 +1,5 @@
 """
-Normalize queries: remove parameters that never select a page, and sort the others.
+Normalize queries: remove parameters that never change which page is shown, and sort the others.
 
 `query_rules.toml` lists the parameters to remove on all sites. `site_rules.toml` and the operator's
 file contain exceptions for individual sites.

@@ -26,7 +26,7 @@ _UNTIL_COMMA = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|)*+", re.DO
 
 @dataclass(frozen=True, slots=True)
 class HeaderLink:
-    """One link about the page itself."""
+    """One link whose context is the page itself."""
 
     url: str
     """The target, normalized."""

@@ -82,10 +82,11 @@ def read_order(key: bytes) -> bytes | None:
 
 def order_bytes(order: bytes) -> bytes:
     """
-    Encode an order without a terminator, so that a prefix of the order encodes to a prefix of its
-    key.
+    Encode an order without a terminator, so that the encoding of a prefix of the order is a prefix
+    of the order's encoding.
 
-    A zero byte becomes 00 ff, and the terminator is 00 00, so an order sorts before its extensions.
+    A zero byte becomes 00 ff, and the terminator is 00 00, so an order sorts before longer orders
+    that begin with it.
     """
     return order.replace(b"\0", b"\0\xff")
 

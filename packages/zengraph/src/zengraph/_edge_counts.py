@@ -1,8 +1,8 @@
 """
 Stored edge counts: cells in node rows, updated after the edges are written.
 
-If a writer is killed in between, or two writers put or remove the same edge at the same time, the
-counts are wrong until a recount.
+If a writer is killed before the update, or two writers put or remove the same edge at the same
+time, the counts are wrong until a recount.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class EdgeLists:
         `reverse`.
 
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
-        selects edges that have one score (`least_score` or 0) and an order that begins with it.
+        selects the edges with the score `least_score` (or 0) whose order begins with `prefix`.
 
         Takes one range scan and a few multi-gets. A page ends before `limit` once its edges'
         properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are from
@@ -222,8 +222,8 @@ class EdgeLists:
 
     def deletions(self, edges: Sequence[ListedEdge]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        Return deletions of these edges as they were read, so that edges written since then are
-        kept.
+        Return deletions that remove these edges, but keep edges that were written again since they
+        were read.
 
         The first list is for the pair rows, the second for the list rows.
         """

@@ -186,8 +186,8 @@ class Graph:
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
-            SizeExceeded: an edge would exceed the schema's limits, or a packed list its cell's
-                limit. Other packed lists may have been written, but no other edges.
+            SizeExceeded: an edge would exceed the schema's limits, or a packed list would become
+                too large. Other packed lists may have been written, but no other edges.
             Unfinished: other writers kept changing a packed list. Other lists may have been
                 written.
         """

@@ -81,8 +81,8 @@ class Schema:
     """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties that another layer writes into their own columns (`s:…`). A node with at least one of
-    them exists.
+    Properties that another layer writes into their own columns (`s:…`). A row with at least one of
+    these columns is a node.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""
@@ -131,10 +131,10 @@ class PropertyIndexes:
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Like `write`, for values that move here from the node `source` with their ownership. Never
-        raises NotUnique.
+        Like `write`, but takes over unique values that the node `source` owns. Never raises
+        NotUnique.
 
-        A value that a third node owns is written as well, but lookups still return its owner.
+        A value that a third node owns is written as well, but lookups still return that node.
         """
         self.write(puts, source)
 
@@ -281,7 +281,7 @@ class PropertyIndexes:
                 yield _IndexedValue(node_id, name, *row[column])
 
     def _shared_keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """Return the current value's keys if `value` is so long that the two may share a key."""
+        """Return the stored value's keys, if `value` is long enough to share a key with it."""
         if name not in self._sorted or len(value) < MAX_SORTED_BYTES:
             return []
         column = self._column_of(name)

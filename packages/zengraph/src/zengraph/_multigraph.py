@@ -107,9 +107,9 @@ class MultiGraph(ParallelEdges):
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Write properties that move here from the node `source`, along with unique values' ownership.
+        Write properties, and take over unique values that the node `source` owns.
 
-        A value that a third node owns is written as well, but lookups still return its owner.
+        A value that a third node owns is written as well, but lookups still return that node.
         """
         self._indexes.move(puts, source)
 
@@ -202,7 +202,8 @@ class MultiGraph(ParallelEdges):
         """
         Return (properties whose names begin with `prefix`, cursor or None at the end).
 
-        They are ordered by name as UTF-8. Use this method for nodes with very many properties:
+        They are ordered by the UTF-8 of their names. Use this method for nodes with very many
+        properties:
         HBase sends only the properties asked for, and other engines decode only those. Properties
         in `Schema.columns` are omitted.
         """

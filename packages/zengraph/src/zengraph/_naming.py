@@ -2,13 +2,13 @@
 Derive ids from the names of nodes, so that the rows of related names are stored together.
 
 Nodes connected by links have names, such as URLs, user names or paths. A name is UTF-8 without
-control characters. A group of names is chosen by the caller, such as all pages of one site. The
+control characters. The caller divides the names into groups, such as the pages of one site. The
 lists of a group are stored next to each other, because most links stay within a group. On SQLite, a
 compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
 that the low half of the first byte comes from the name. So a group's nodes form sixteen ranges of
-keys, one per bucket. The group's rows are written together, but they don't fill a region.
+keys, one per bucket. The group's rows are written together, but not all to one region.
 
 A large group may have parts, such as the folders of a site. Most links stay within a part, so its
 nodes are often written soon after each other. Then an id also has eight bits of its part's hash and
@@ -37,7 +37,7 @@ _HASH_START = 7
 _CACHE_SIZE = 16_384
 _ORDERED_CHARS = 3
 _SYMBOLS = 40
-"""So that three characters take two bytes."""
+"""Few enough that three characters fit into two bytes."""
 
 
 class Naming:
@@ -49,9 +49,10 @@ class Naming:
 
     Args:
         group_of: returns the group of a name. If None, every name is a group of its own.
-        is_together: returns True if the nodes of a group are stored together, as in
+        is_together: returns True if the nodes of a group are stored together; see
             `Tables.format`. Called once, for the first id. None means False.
-        part_of: splits a name into its part, which no other group has, and the rest of the name.
+        part_of: splits a name into its part and the rest of the name. Different groups must have
+            different parts.
         has_parts: returns True if ids of groups that are stored together depend on parts, too.
             Called once. None means False.
     """
@@ -106,7 +107,7 @@ class Naming:
         return bytes([first]) + group[1:] + digest[GROUP_BYTES:]
 
     def _new_starts(self, part: bytes, name: bytes) -> Sequence[bytes]:
-        """Return the first bytes of ids of a part, one for each of its places, and cache them."""
+        """Return the id prefixes of a part, one for each of its key ranges, and cache them."""
         group, of_part = self.group_hash(name), _prefix(part)
         places = [of_part[0] + place for place in range(0, _PLACES, _PLACES // _PLACES_OF_PART)]
         starts = [
@@ -144,7 +145,7 @@ def _prefix(group: bytes) -> bytes:
 
 
 def _symbol_of(byte: int) -> int:
-    """Return a byte's symbol, 1 to 39, in the order of bytes but regardless of case."""
+    """Map a byte to a number from 1 to 39 that sorts like the byte, ignoring case."""
     lower = bytes([byte]).lower()[0]
     if chr(lower) in "0123456789":
         return 2 + lower - ord("0")

@@ -34,7 +34,7 @@ class OrderIndex:
     Nodes ordered by ordering keys, which are arbitrary bytes. A node may have several keys.
 
     `labels` finds the keys that begin with a label (UTF-8) and a zero byte. Other keys begin with
-    0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets has its own order.
+    0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets is sorted on its own.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -104,7 +104,7 @@ class OrderIndex:
                 yield key[1:]
 
     def labels(self, start_after: str = "") -> LabelWalk:
-        """Walk over the labels that sort after a string."""
+        """Walk over the labels, beginning with the first one that is not below `start_after`."""
         return LabelWalk(self._table, start_after)
 
 
@@ -124,7 +124,7 @@ class LabelWalk:
         self.skip_to(start_after)
 
     def skip_to(self, start_after: str) -> None:
-        """Continue with the first label that sorts after a string."""
+        """Continue with the first label that is not below `start_after`."""
         label = start_after.encode()
         for bucket, ahead in self._next_keys.items():
             start = bytes([bucket]) + label

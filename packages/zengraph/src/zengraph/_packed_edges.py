@@ -8,8 +8,8 @@ a node's best edges and returns them. It costs one read and one write, however m
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
 row of the list's state (`_take_rows.py`). Receipts, which record the edges of a take, have the same
-keys as for other edges. Earlier versions know only the other columns of these rows, and leave the
-cell unchanged.
+keys as for other edges. Earlier versions of this library know only the other columns of these rows,
+and leave the cell unchanged.
 """
 
 from __future__ import annotations

@@ -5,13 +5,14 @@ Integers are big-endian. A part is its length in 4 bytes, followed by its bytes.
 
     1 byte    version
     8 bytes   random, so that no two cells are equal
-    part      takes with an id and without a receipt so far, each of them a part
+    part      takes that have an id but no receipt yet, a part for each
     part      length of each edge, 4 bytes each
     bytes     the edges, in the order of the list
 
-An edge is the length of its key in 2 bytes, its key (score, order and target, as in the key of a
-row that lists an edge), its time in 8 bytes, and its properties: a part for each name and value. A
-take is the 16 bytes of its request, its time in 8 bytes, and a part for each edge.
+An edge consists of the length of its key in 2 bytes, its key (score, order and target, as in the
+key of a row that lists an edge), its time in 8 bytes, and its properties: a part for each name and
+value. A take consists of the request id's hash in 16 bytes, the time in 8 bytes, and a part for
+each edge.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from zengraph._take_rows import pack_parts, unpack_parts
 from zengraph.errors import CorruptRow
 
 PACKED = b"p:k"
-"""Column of a list, which only check-and-put may write, or of a receipt."""
+"""The column of a list or a receipt. Lists may be written only by check-and-put."""
 _VERSION = b"\1"
 _HEAD_BYTES = 9
 _LENGTH = Struct(">I")
@@ -58,7 +59,7 @@ class PackedEdge(NamedTuple):
         return _KEY_LENGTH.pack(len(self.key)) + self.key + at + pack_parts(parts)
 
     def with_order(self, target: bytes, *, in_order: bool) -> Self:
-        """Return a copy whose key has an order if its type requires one, and no order otherwise."""
+        """Return a copy whose key has an order if `in_order` is True, and none otherwise."""
         edge = self.edge
         place = Place(edge.score, edge.order if in_order else None)
         return self._replace(key=encode_key(place, target))
@@ -90,7 +91,7 @@ class Take(NamedTuple):
     """A take with an id."""
 
     request: bytes
-    """The 16 bytes for the request id."""
+    """The request id's hash, 16 bytes."""
     at_ms: int
     data: Sequence[bytes]
 
@@ -122,7 +123,7 @@ class PackedList(NamedTuple):
     """The sorted edges of a list, and its latest takes."""
 
     data: Sequence[bytes] = ()
-    """Stored forms of the edges, so that unchanged edges need not be decoded."""
+    """The edges as they are stored, so that unchanged edges need not be decoded."""
     takes: Sequence[Take] = ()
     """The latest takes with an id, oldest first."""
 

@@ -1,8 +1,8 @@
 """
 Move edges between rows and packed lists, after a change to `Schema.packed` or `Schema.ordered`.
 
-An edge is written in its new form before the old form is deleted, so a killed repair loses no edge.
-Readers do not find an edge in the wrong form until a repair has moved it.
+An edge is written to its new place before it is deleted from its old place, so a killed repair
+loses no edge. Readers do not find an edge in the wrong place until a repair has moved it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BATCH_SIZE = 500
 
 
 class PackedMoves:
-    """Moves the edges of a graph to the form that their type requires."""
+    """Moves the edges of a graph to where the schema requires them."""
 
     def __init__(
         self, tables: Tables, schema: Schema, simple: SimpleEdges, packed: PackedEdges
@@ -37,10 +37,10 @@ class PackedMoves:
 
     def repair(self) -> int:
         """
-        Move edges that are stored in the wrong form; return how many. Safe to repeat.
+        Move edges that are stored in the wrong place; return how many. Safe to repeat.
 
         If another process puts or takes an edge while it is being moved, the old version may
-        reappear. So run this before consumers start to take edges.
+        reappear. So run this before other processes start to take edges.
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:

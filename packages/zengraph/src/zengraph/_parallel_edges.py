@@ -91,9 +91,9 @@ class ParallelEdges:
         """
         Put an edge. An edge with another score is a different edge.
 
-        Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or
-        two writers put the same new edge at once, the counts are wrong until `recount` or a repair
-        of the store.
+        Safe to repeat. Increments the counts after writing the edge, if it is new. If a writer
+        crashes before that, or two writers put the same new edge at once, the counts are wrong
+        until `recount` or a repair of the store.
 
         Raises:
             SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
@@ -258,7 +258,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """Return the node column with the number of the node's edges of a type."""
+    """Return the column in which a node stores the number of its edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

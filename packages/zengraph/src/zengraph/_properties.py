@@ -75,7 +75,7 @@ class NodeStore:
         names: Sequence[bytes] | None = None,
         limit: int | None = None,
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield nodes from an id on, before `stop`. Close the generator if you stop early."""
+        """Yield nodes from `start` to before `stop`. Close the generator if you stop early."""
         return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:

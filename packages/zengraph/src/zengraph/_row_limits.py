@@ -90,7 +90,7 @@ class RowLimits:
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
-        """Return True if the row would exceed a limit if all of these cells were new."""
+        """Check the limits roughly, as if all of these cells were new."""
         size_bytes, count = stored or (0, 0)
         size_bytes += sum(map(len, cells.values()))
         return size_bytes > self._max_bytes or count + len(cells) > self._max_properties

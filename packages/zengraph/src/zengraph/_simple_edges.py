@@ -51,8 +51,8 @@ class SimpleEdges:
     Writes and reads edges.
 
     For types with stored counts, the count is updated after the edge is written. If a writer is
-    killed in between, or two writers put or remove the same edge at the same time, the counts are
-    wrong until `recount`.
+    killed before the update, or two writers put or remove the same edge at the same time, the
+    counts are wrong until `recount`.
     """
 
     def __init__(

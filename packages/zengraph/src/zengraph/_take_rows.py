@@ -20,7 +20,7 @@ from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
 STATE = b"p:t"
-"""Column of a state, which only check-and-put may write, or of a receipt."""
+"""The column of a state or a receipt. States may be written only by check-and-put."""
 _VERSION = b"\1"
 NO_REQUEST = bytes(16)
 """Stored instead of a request id in takes without one."""
@@ -49,7 +49,7 @@ def is_state(key: bytes) -> bool:
 
 
 def hash_request_id(request_id: str | None) -> bytes:
-    """Return the 16 bytes for a request id; zeros if there is no id."""
+    """Return the first 16 bytes of a request id's SHA-256; zeros if there is no id."""
     return NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 
@@ -106,11 +106,11 @@ class TakeState(NamedTuple):
 
     @property
     def has_request(self) -> bool:
-        """True if the take has a receipt too."""
+        """True if the take has a request id, and therefore a receipt."""
         return self.request != NO_REQUEST
 
     def without_edges(self) -> TakeState:
-        """Return the state for when all rows of the edges are deleted."""
+        """Return the state to store once all rows of the edges are deleted."""
         return self._replace(parts=b"")
 
     def scores(self, key: bytes) -> dict[bytes, Cell]:

@@ -9,7 +9,7 @@ After the decision, one call deletes the edges' rows and writes the receipt, whi
 for repeated requests. The state contains these edges until the next take. While the next take reads
 its own edges, it also checks whether those rows are deleted and the receipt is written. If not, the
 earlier process was killed or is slow, and the next take finishes that work first. Repeating this
-work is safe: rows are deleted only as they were read, so an edge that was put again is kept.
+work is safe, because an edge that was put again in the meantime is kept.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MAX_TAKEN = 1000
 MAX_TAKEN_BYTES = 1_048_576
 """A take ends early when its edges' properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
-"""How long a take repeated with the same id returns the same edges."""
+"""For how long a take that is repeated with the same id returns the same edges."""
 
 _MAX_EDGE_BYTES = 4_194_304
 _MAX_KEPT_BYTES = 65_536
@@ -181,7 +181,10 @@ class Takes:
         return edge_type in self._counts or (state.has_request and state.request == request)
 
     def _complete(self, key: bytes, state: TakeState, edges: Sequence[ListedEdge]) -> None:
-        """Do the work after a decision. The next take may record that it is done."""
+        """
+        Do the work that follows a take's decision.
+        Records that it is done only if counts changed or the edges are large.
+        """
         if _read_edge_type(key) in self._counts or state.size_bytes > _MAX_KEPT_BYTES:
             self._finish(key, state)
         else:

@@ -54,7 +54,7 @@ class InvalidArgument(ZengraphError):
 
 @dataclass(eq=False, repr=False)
 class NotUnique(InvalidArgument):
-    """Another node has or is acquiring this value of a unique property; nothing changed."""
+    """Another node has or is acquiring this value of a unique property."""
 
     MESSAGE = "property {name!r}: its value belongs to node {holder}"
     name: str

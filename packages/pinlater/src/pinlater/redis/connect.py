@@ -31,7 +31,7 @@ else:
     DRIVER_INFO = {"driver_info": DriverInfo()}
 """
 Connection option for the client information sent to the server. By default, each connection reads
-redis-py's version from metadata, which takes three quarters of connecting's CPU time.
+redis-py's version from metadata, which takes three quarters of the CPU time for connecting.
 """
 
 RETRY_DELAY_S = 0.05

@@ -1,4 +1,4 @@
-"""Encode Redis commands in one pass, for few sends."""
+"""Encode Redis commands in one pass, so that each takes few sends."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DEFAULTS = {
 
 @dataclass(slots=True)
 class StoredJob:
-    """A job and its state. `at_ms` orders a state's jobs."""
+    """A job and its state. Jobs in the same state are sorted by `at_ms`."""
 
     job_id: str
     job: NewJob

@@ -1,5 +1,5 @@
 """
-A Celery consumer that loses no message that it cannot turn into a task.
+A Celery consumer that keeps messages that cannot be turned into tasks.
 
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here the
 message's job is marked FAILED, with the reason, or waits for a worker that knows its task

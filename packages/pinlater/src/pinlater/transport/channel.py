@@ -53,7 +53,7 @@ _clock = SystemClock()
 
 class HeartbeatNotSent(Exception):
     """
-    Sending a worker's heartbeat failed. This is no connection error, so kombu does not retry it.
+    Sending a worker's heartbeat failed. This is not a connection error, so kombu does not retry it.
 
     Celery makes kombu retry heartbeats forever. That would block the thread that must notice a
     hanging broker, reconnect, and obey a request to stop.

@@ -2,8 +2,8 @@
 `inspect scheduled` and `inspect query_task` for tasks that wait on the server.
 
 Celery's workers answer from memory, which with pinlater contains only due tasks. Importing this
-module makes a worker also read its queues. It lists all tasks that it may receive, so every worker
-that consumes a queue lists the same tasks.
+module makes a worker also read its queues. A worker then lists all tasks that it may receive, so
+every worker that consumes a queue lists the same tasks.
 """
 
 from __future__ import annotations

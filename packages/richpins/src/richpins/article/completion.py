@@ -9,9 +9,9 @@ On other pages, the element is found by its paragraphs (`richpins.article.contai
 if about half of them or more were missed, and if they have 1.5 times as many letters as the
 extracted text.
 
-Single paragraphs missed between others are kept on all pages, if they are running text or children
-of that element. Deeper boxes are often advertisements. Lines of code in separate `div` elements are
-kept, too.
+Single paragraphs that were missed between others are kept on all pages, if they are running text or
+children of that element. Deeper boxes are often advertisements. Lines of code in separate `div`
+elements are kept, too.
 """
 
 from __future__ import annotations

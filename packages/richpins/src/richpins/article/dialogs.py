@@ -94,7 +94,7 @@ def _remove(dialogs: Iterable[Any], tree: Any, *, max_share: float) -> None:
 
 
 def _characters(paragraphs: Iterable[Any]) -> int:
-    """Return the number of characters in paragraphs; those inside of others count once."""
+    """Return the number of characters in paragraphs; nested paragraphs count once."""
     total = 0
     inside: set[Any] = set()
     for paragraph in paragraphs:

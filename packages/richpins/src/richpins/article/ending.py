@@ -77,7 +77,7 @@ def _is_heading(block: TextBlock) -> bool:
 
 
 def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
-    """Return a block's number of letters if it is a long sentence and no list entry, else 0."""
+    """Return a block's number of letters if it is a long sentence outside a list, else 0."""
     if len(block.letters) < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
         return 0
     return len(block.letters) if block.text.endswith(_ENDS) else 0

@@ -32,7 +32,8 @@ _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
 """
-The TeX source of a formula. It repeats the formula's symbols, which is all that plain text shows.
+Elements with a formula's source, such as TeX. They are removed for plain text, which shows only the
+formula's symbols.
 """
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -45,7 +46,7 @@ letters, but only texts about Crete use them.
 """
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-"""Invisible characters: hints for line breaks, and the byte order mark."""
+"""Soft hyphen, zero-width space, word joiner and byte order mark, which are all invisible."""
 _DELETED_CHARACTERS = dict.fromkeys(map(ord, _INVISIBLE))
 
 

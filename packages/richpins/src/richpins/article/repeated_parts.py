@@ -81,9 +81,9 @@ def _is_whole(texts: PageTexts, blocks: list[TextBlock]) -> bool:
 
 def _largest_parts(texts: PageTexts, blocks: list[TextBlock]) -> dict[Any, list[TextBlock]]:
     """
-    Return the elements of one signature, and the paragraphs in each.
+    Return the elements with the signature whose paragraphs have the most letters.
 
-    It is the signature whose paragraphs have the most letters.
+    Each element is mapped to its paragraphs.
     """
     groups: dict[Signature, dict[Any, list[TextBlock]]] = defaultdict(dict)
     texts_only = (block for block in blocks if texts.kinds[block.number] != "heading")

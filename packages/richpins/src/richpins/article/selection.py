@@ -31,8 +31,8 @@ _MIN_LIST_SHARE = 0.6
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
-    Mark the pieces of a page that a library selected, and return the fraction of its letters that
-    was found.
+    Mark the pieces of a page that a library selected. Return the fraction of the selected letters
+    that was found in the page.
 
     Long blocks are located first, and short ones between them.
     """

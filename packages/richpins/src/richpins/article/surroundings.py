@@ -1,9 +1,9 @@
 """
-Remove what an extractor kept from the page around an article: menus, comments and teasers.
+Remove the menus, comments and teasers that an extractor kept around an article.
 
 The element around the article's paragraphs (`richpins.article.container`) shows where the article
-is. Blocks outside it are judged in groups. A group is the content of one child of the element that
-surrounds both the group and the article.
+is. Blocks outside it are judged in groups. A group is the content of one child of an element that
+also contains the article.
 """
 
 from __future__ import annotations

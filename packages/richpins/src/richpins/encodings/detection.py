@@ -192,7 +192,7 @@ legacy encodings, at most half of the characters were valid UTF-8, except in fra
 """
 _MAX_BROKEN_IF_DECLARED = 0.02
 _MIN_VALID_PER_BROKEN = 3
-"""In a short page, at most one character in this many may be broken."""
+"""A single broken character is acceptable if at least this many others are valid."""
 
 
 def _is_utf8(body: bytes, *, max_broken: float) -> bool:

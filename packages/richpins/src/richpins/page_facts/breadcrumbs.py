@@ -16,7 +16,7 @@ _MAX_CRUMBS = 20
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    For each trail, yield the last crumb that is neither the start page nor the page itself.
+    For each breadcrumb list, yield the last crumb that is neither the start page nor the page.
 
     `name` is the subject's name. A last crumb that repeats it is not a category.
     """

@@ -55,7 +55,7 @@ def read(
     enclosing_articles: list[Node],
 ) -> GenericPage:
     """
-    Return the common values of a page about `nodes`, most trusted first.
+    Return the values common to all page types, for a page about `nodes` (most trusted first).
 
     `name_properties` are the properties with the subject's name, best first. The
     `enclosing_articles` contain the subject. With `prefers_shared_image`, the image for sharing

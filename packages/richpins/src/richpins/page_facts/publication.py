@@ -297,7 +297,7 @@ def date_in_url(url: str) -> date | None:
 
 
 def _date_published_meta(sources: Sources) -> tuple[str, ...]:
-    """Return `datepublished` if a meta has this name, and it is not a property of an RDFa item."""
+    """Return `datepublished` if a meta element has this name and is not part of an RDFa item."""
     name = "datepublished"
     if name not in sources.metas:
         return ()

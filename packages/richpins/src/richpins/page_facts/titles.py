@@ -284,7 +284,7 @@ def _resembles_any(name: str, other_titles: list[str]) -> bool:
 
 
 def _is_site_name(heading: str, title: str, sites: set[str]) -> bool:
-    """Return True for the site's name, or the end of a title that begins with something longer."""
+    """Return True for the site's name, or for a title's last part if its first part is longer."""
     normalized = normalize_name(heading)
     if normalize_name(title) == normalized:
         return False

@@ -21,7 +21,7 @@ _PRODUCT_PARAMETERS = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
 _NUMBER_PART = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""A number at the start or end of a path segment, but not `p4781720`, often a page number."""
+"""A number at the start or end of a path segment; not in `p4781720`, often a page's number."""
 _MIXED_CODE = re.compile(
     r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE
 )

@@ -53,7 +53,7 @@ _STORE_URLS = (
 
 
 def read(sources: Sources, nodes: list[Node]) -> App:
-    """Return the app that `nodes`, App Links or an app card describe."""
+    """Return the app that `nodes`, App Links or a Twitter app card describe."""
     pick = sources.ledger.pick
     price, currency = _find_price(sources, nodes)
     return App(

@@ -253,7 +253,7 @@ def _availability(
 
 
 def _offer_of_other_size(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return one offer in stock at this price for an item of the same name, such as a size."""
+    """Return an offer in stock at this price for another variant of the item, such as a size."""
     if price is None or price.offer is None or offer_availability(price.offer) not in _UNAVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))

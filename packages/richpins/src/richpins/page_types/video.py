@@ -35,7 +35,7 @@ TYPES = frozenset({"videoobject", "videoobjectsnapshot", "clip"})
 
 
 def read(sources: Sources, nodes: list[Node]) -> Video:
-    """Return the video that `nodes`, Open Graph or a player card describe."""
+    """Return the video that `nodes`, Open Graph or a Twitter player card describe."""
     pick = sources.ledger.pick
 
     def pick_url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:

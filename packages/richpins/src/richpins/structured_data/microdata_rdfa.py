@@ -2,8 +2,8 @@
 Read microdata and RDFa Lite as nodes.
 
 Both express the same structure with different attributes. An element starts an item, and the
-elements inside it are the item's properties. An item owns the properties inside it; the owner of a
-property is found among the element's ancestors, and cached for each of them.
+elements inside it are the item's properties. The item that owns a property is found among the
+element's ancestors, and is cached for each ancestor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""The property name that this package gives to a `price` that the page strikes out."""
+"""This package's property name for a `price` that the page strikes out."""
 
 MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
@@ -31,7 +31,7 @@ MAX_REFERENCED = 5_000
 """Maximum number of elements examined for all itemrefs of a page."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""Maximum characters of markup read for all values. Nested properties count each time."""
+"""Maximum characters of markup read for all values. Markup in two properties counts twice."""
 
 _MAX_NAME_CHARS = 200
 
@@ -57,7 +57,7 @@ class _MarkedElement:
 
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
+    """Add the page's microdata items to `graph`."""
     builder = _ItemBuilder(graph, MICRODATA)
     for element in _without_duplicates(tree.css("[itemscope],[itemprop]")[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
@@ -70,7 +70,7 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
 
 
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
+    """Add the page's RDFa items to `graph`."""
     builder = _ItemBuilder(graph, RDFA)
     elements = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
     for element in _without_duplicates(elements[:MAX_MARKED_ELEMENTS]):
@@ -97,7 +97,7 @@ def _without_duplicates(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the `rel` of the parent element if it names no object itself (a "hanging rel")."""
+    """Return the parent's `rel` (a "hanging rel"), unless the parent has an object itself."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -163,7 +163,7 @@ class _ItemBuilder:
 
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """
-        Use an item's text as its name if it has nothing else: `<b itemprop=author
+        Use the text of an item without properties as its name: `<b itemprop=author
         itemscope>Ann</b>`.
         """
         if self.graph.follow(node) is node:
@@ -175,8 +175,8 @@ class _ItemBuilder:
         """
         Build a recipe from properties outside any item if one of them occurs only in recipes.
 
-        Templates often lose their `itemscope`. If other types also have a property, only its first
-        value is used, because later values may describe linked pages.
+        Templates often lose their `itemscope`. Of a property that other types have too, only the
+        first value is used, because later values may describe linked pages.
         """
         ownerless_elements = [
             m for m in self.marked_elements if m.names and self._find_owner(m.element) is None
@@ -275,7 +275,7 @@ class _ItemBuilder:
                     node.add(name, value)
 
     def _reserve_chars(self, element: LexborNode) -> bool:
-        """Count the element's markup. Returns False if the page has too much of it."""
+        """Subtract the element's markup from `chars_left`. Returns False if none are left."""
         if _has_only_text(element):
             return True
         if self.chars_left > 0:
@@ -344,4 +344,4 @@ _LINK_TEXT_PROPERTIES = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""The value of these properties is a link's text, although the standards use its URL."""
+"""A link with one of these properties has its text as value, although the standards use its URL."""

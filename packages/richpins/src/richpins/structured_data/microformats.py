@@ -60,7 +60,7 @@ _LIST_PROPERTIES = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the page's items to `graph`, except those of types that it already contains."""
+    """Add the page's items to `graph`, except items of types that `graph` already contains."""
     known_types = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
     elements_left = MAX_ELEMENTS
@@ -115,7 +115,7 @@ def _add_property(node: Node, name: str, element: LexborNode) -> None:
     elif name in _URL_PROPERTIES:
         node.add(name, _read_url(element))
     elif name in _LIST_PROPERTIES:
-        for row in element.css("li") or [element]:  # `value` is only part of an amount
+        for row in element.css("li") or [element]:  # class `value` covers only part of an amount
             node.add(name, spaced_text(row))
     elif name in _MULTILINE_PROPERTIES:
         node.add(name, "\n".join(_read_lines(element))[:MAX_TEXT_CHARS])

@@ -1,8 +1,8 @@
 """
 Convert a page's bytes so that searches find what a reader sees.
 
-Letters written as references (`sk&#322;adniki`) hide words, comments contain invisible text, and
-white space between elements separates the words of a phrase. This module replaces all three.
+Letters written as character references (`sk&#322;adniki`) hide words, comments contain invisible
+text, and line breaks separate the words of a phrase. This module removes all three.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from ahocorasick_rs import BytesAhoCorasick
 
 MAX_REFERENCES = 200_000
-"""Maximum number of references replaced. Each takes 0.3 µs, or 2 µs if it is not cached."""
+"""Maximum number of references decoded. Each takes 0.3 µs, or 2 µs if it is not cached."""
 _REFERENCE = re.compile(
     rb"&(?:#(?:[0-9]{2,7}|[xX][0-9a-fA-F]{2,6})|(?!(?:amp|lt|gt|quot|nbsp|apos);)[a-zA-Z][a-zA-Z0-9]{1,31});"
 )
@@ -42,7 +42,7 @@ def make_searchable(body: bytes) -> bytes:
 
 
 def _collapse_spaces(body: bytes) -> bytes:
-    """Return `b" ".join(body.split())`, in less than half the time, because few spaces change."""
+    """Return `b" ".join(body.split())` in less than half the time."""
     body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
     if any(space in body for space in (b"\t", b"\r", b"\f", b"\v")):
         body = body.translate(_SPACE_TABLE)
@@ -90,7 +90,7 @@ def _without_comments(body: bytes) -> bytes:
 
 
 def _find_comment_end(body: bytes, position: int) -> int:
-    """Return the offset after a comment whose text begins here (HTML Standard 13.2.5.43)."""
+    """Return the end of a comment whose text begins at `position` (HTML Standard 13.2.5.43)."""
     if body.startswith((b">", b"->"), position):
         return body.index(b">", position) + 1
     end = _COMMENT_END.search(body, position)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-# These words are in lower case. Only the ASCII letters of the page's bytes are lowered, so words
-# that begin with another letter are listed in both cases. They cover about 25 languages.
+# The lists cover about 25 languages, in lower case. Only the ASCII letters of a page are lowered,
+# so words that begin with another letter are also listed with a capital.
 BRAND_LABELS = (
     "brand", "brand name", "marke", "marque", "marca", "merk", "märke", "varumärke", "mærke",
     "merke", "značka", "znacka", "marka", "márka", "brändi", "tuotemerkki", "kaubamärk",
@@ -132,7 +132,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Phrases that mean `in stock` only next to a stock label."""
+"""Phrases that mean `in stock` next to a stock label. Elsewhere, only those in `IN_STOCK` do."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -167,7 +167,7 @@ BUY_BUTTON_LABELS = frozenset(
 
 MAX_OFFSETS = 100
 MAX_BYTES = 1_048_576
-"""Maximum bytes searched, without scripts and styles."""
+"""Maximum bytes searched, not counting scripts and styles."""
 _MAX_VISIBLE_RANGES = 2_000
 
 _SEARCHED_TEXTS = list(dict.fromkeys((*LABELS, *STOCK_PHRASES)))
@@ -181,7 +181,7 @@ class ShopTexts:
     """The offsets of labels and phrases in a page's bytes (with ASCII letters in lower case)."""
 
     def __init__(self, lowered: bytes, heading_offset: int) -> None:
-        """Search from `heading_offset`, the offset of the first h1; -1 if there is none."""
+        """Search from `heading_offset`, the offset of the first h1; nothing if it is -1."""
         self._offsets: dict[str, list[int]] = {}
         for start, end in _visible_ranges(lowered, heading_offset):
             for index, offset, _ in _AUTOMATON.find_matches_as_indexes(

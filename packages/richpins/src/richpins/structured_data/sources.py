@@ -63,7 +63,7 @@ class Sources:
         return self.words.first(HEADING_END)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Yield each value of the first of `names` that a node has, node by node."""
+        """For each node, yield the values of the first of `names` that the node has."""
         for node in nodes:
             for name in names:
                 if name in node.properties:
@@ -73,7 +73,7 @@ class Sources:
                     break
 
     def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Yield all values of a property as one list, node by node."""
+        """For each node, yield all values of the first of `names` with a value, as one list."""
         for node in nodes:
             for name in names:
                 values = self._resolved_values(node, name)
@@ -147,7 +147,7 @@ _SIMPLE_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
 
 def _base_folder(base: str, prefix: str) -> str | None:
-    """Return the folder to which a prefix of `/` or `../` leads; None if that is ambiguous."""
+    """Return the folder to which a prefix of `/` or `../` leads; None if `urljoin` must tell."""
     match = _SIMPLE_BASE.fullmatch(base)
     if match is None or match[2][:1] in {"/", "."} or _NOT_SIMPLE.search(match[2]):
         return None
@@ -178,12 +178,12 @@ _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
 def sort_by_trust(nodes: Iterable[Node]) -> list[Node]:
-    """Sort JSON-LD first, then microdata, RDFa and microformats, each in document order."""
+    """Return JSON-LD nodes first, then microdata, RDFa and microformats, in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))
 
 
 def _with_ascii_path(url: str) -> str:
-    """Percent-encode the letters after the host, as browsers do."""
+    """Percent-encode the non-ASCII characters after the host, as browsers do."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     encoded = _NOT_ASCII.sub(lambda match: quote(match[0]), path)

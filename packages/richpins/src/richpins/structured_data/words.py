@@ -35,7 +35,7 @@ INGREDIENTS = {
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
     "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
 }  # fmt: skip
-"""Words for ingredients. In languages that are not listed, they contain `ingred`."""
+"""Words for ingredients by language. In all other languages, the word contains `ingred`."""
 PRICES = (
     "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
 )  # fmt: skip
@@ -67,10 +67,10 @@ _WORD_GROUPS = (
     NOT_MAIN,
 )
 """
-Groups of words. A group is searched when one of its words is first needed. Vector instructions find
-up to 64 words, five times as fast as a state table. They compare as many bytes as the shortest word
-has, up to four, so three-byte words have their own groups. If words of a group overlap in a text,
-only the first is found.
+A group is searched when one of its words is first needed. With up to 64 words, the search uses
+vector instructions, five times as fast as a state table. They compare as many bytes as the group's
+shortest word has (up to four), so three-byte words have their own groups. If words of a group
+overlap in a text, only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(

@@ -36,7 +36,7 @@ def rank(state: Availability | None) -> int:
 
 
 def normalize_term(value: Any) -> str:
-    """Return a term in lower case without vocabulary and spaces: `instock` for `in stock`."""
+    """Return a term in lower case without its URL's folder and spaces: `instock` for `in stock`."""
     if isinstance(value, Node):
         value = value.id or value.first("name", "url") or ""
     return re.sub(

@@ -19,7 +19,7 @@ CURRENCIES = frozenset(
     "XAG XAU XCD XCG XDR XOF XPF YER ZAR ZMW ZWG ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK "
     "TRL BTC CNH GGP IMP JEP XBT ETH".split()
 )
-"""ISO 4217 with recently retired codes, and other codes used in `priceCurrency`."""
+"""The codes of ISO 4217, some retired ones, and other codes used in `priceCurrency`."""
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
 """Maps unofficial codes that shops use to ISO codes."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
@@ -64,7 +64,7 @@ _AMBIGUOUS_SYMBOLS = {
     "dh": {"ae": "AED", "ma": "MAD"},
     "din": {"rs": "RSD", "dz": "DZD"},
 }  # fmt: skip
-"""Symbols that several currencies share, each with the currency by country."""
+"""Symbols that several currencies share, each with its currency in each country."""
 _DEFAULT_CURRENCIES = {"руб": "RUB", "lei": "RON"}
 """The currency if the page's country is unknown or not listed."""
 _SYMBOL_ALIASES = {
@@ -77,7 +77,7 @@ MARKS = "|".join(
     re.escape(symbol)
     for symbol in sorted({*SYMBOLS, *_AMBIGUOUS_SYMBOLS, *_SYMBOL_ALIASES}, key=len, reverse=True)
 )
-"""A pattern for all symbols and names in lower case, without codes, the longest first."""
+"""A pattern that matches each symbol and name in lower case, but no codes."""
 
 _CURRENCY_URL = re.compile(
     r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?"
@@ -89,7 +89,7 @@ _MAX_NAME_CHARS = 40
 
 
 def currency_by_symbol(mark: str, country: str | None = None) -> str | None:
-    """Return the code for a symbol or name. `country` (two letters) decides if it is ambiguous."""
+    """Return the code for a symbol or name. If ambiguous, `country` (two letters) decides."""
     mark = mark.lower()
     if mark in SYMBOLS:
         return SYMBOLS[mark]

@@ -3,8 +3,8 @@ Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
 time with one. In `03/04/2024`, a weekday in front or the page's language decides which number is
-the day; otherwise the date is rejected. A time that is understood only in part is rejected, too. A
-leap second becomes the second before it, so that the day does not change.
+the day; otherwise the date is rejected. If a time is understood only in part, the result is the day
+alone or nothing. A leap second becomes the second before it, so that the day does not change.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _CJK = re.compile(
 )
 _ERA = re.compile(r"\A(令和|平成|昭和|(?:中華)?民國)\s?(\d{1,3}|元)\s?(?=年)")
 _YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "中華民國": 1911}
-"""The year before the first year of each era of Japan and of Taiwan."""
+"""The year before the first year of each era (in Japan and Taiwan)."""
 
 
 def _to_western_year(match: re.Match[str]) -> str:
@@ -123,7 +123,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
 
 @lru_cache(256)
 def _parse_moment(text: str) -> Moment | None:
-    """Cached, because each date on a page is compared, ranked and then read."""
+    """Cached, because each date on a page is parsed several times."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
     except (ValueError, OverflowError):
@@ -186,7 +186,7 @@ def _with_time(
     day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
 ) -> Moment | None:
     """
-    Return a match's day with its time and the zone after it; None if these are unreadable.
+    Return a match's day with its time and the zone after it; None if the zone is unreadable.
 
     If the next word may mean am or pm, return only the day.
     """
@@ -215,7 +215,7 @@ _MIDNIGHT = 24
 
 
 def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
-    """Return 59 for a leap second. Raises ValueError unless it is just before midnight in UTC."""
+    """Return 59 for a leap second. Raises ValueError unless it may be the end of a UTC day."""
     offset_minutes = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
     is_last_minute = (60 * hour + minute - offset_minutes) % 1440 == 1439 if zone else minute == 59
     if not is_last_minute:
@@ -225,9 +225,9 @@ def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
 
 def _to_24_hours(hour: int, am_pm: str | None) -> int:
     """
-    Return the hour of a day. `am_pm` is `a`, `p` or nothing.
+    Return the hour from 0 to 23. `am_pm` is `a`, `p` or nothing.
 
-    Raises ValueError if the two contradict each other, as in `14:00 am`.
+    Raises ValueError if the hour and `am_pm` contradict each other, as in `14:00 am`.
     """
     if not am_pm:
         return hour
@@ -250,7 +250,7 @@ def _parse_named_month(text: str) -> Moment | None:
 def _with_time_or_day(
     day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
 ) -> Moment | None:
-    """Return a match's day with its time, if it has one; None if much text follows."""
+    """Return a match's day, with a time if there is one; None if too much text follows."""
     if match["h"] is None:
         return day if len(text) - match.end() <= _MAX_REST else None
     zone = zone_at(text, match.end())
@@ -275,7 +275,7 @@ def _parse_javascript(text: str) -> Moment | None:
 
 
 def _parse_slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
-    """Parse a date of three numbers. `is_day_first` decides if nothing else does."""
+    """Parse a date of three numbers. `is_day_first` decides only if nothing else shows the day."""
     match = _SLASHED.match(text)
     day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
     if match is None or day is None:
@@ -344,7 +344,7 @@ _READERS = (
 
 
 def _from_epoch(value: float) -> Moment | None:
-    """Parse seconds or milliseconds since 1970. They are always UTC."""
+    """Parse seconds or milliseconds since 1970 (UTC)."""
     epoch_s = value / 1000 if value > 100_000_000_000 else value
     if not 100_000_000 < epoch_s < 4_102_444_800:
         return None

@@ -124,8 +124,8 @@ def visible_images(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
     Yield the first image whose alt text resembles the page's heading or title.
 
-    If there is none, yields the first image with a large declared size. Used if the markup has no
-    image, or only an icon.
+    If there is none, yields the first image with a large declared size, or else an article's first
+    figure. Used if the markup has no image, or only an icon.
     """
     if b"<im" not in sources.words.lowered:  # the parser treats `image` as `img`
         return
@@ -195,7 +195,7 @@ def image_url(attributes: dict[str, str | None], sources: Sources) -> str | None
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Return True for an image in the page's header, footer or menus, or with `logo` in a name."""
+    """Return True for an image in the header, footer or menus, or with `logo` in an attribute."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
     ancestor = node.parent
@@ -251,7 +251,7 @@ _HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGN
 
 
 def is_icon(image: Image) -> bool:
-    """Return True for an image declared small, or named like an icon or logo."""
+    """Return True for an image whose declared size is small, or named like an icon or logo."""
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True
@@ -261,7 +261,7 @@ def is_icon(image: Image) -> bool:
 
 
 def is_presentable(image: Image) -> bool:
-    """Return True unless the image is an icon, or declared too small to represent a page."""
+    """Return True unless the image is an icon, or its declared size too small for a page."""
     sides = [side for side in (image.width, image.height) if side]
     return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 

@@ -25,9 +25,9 @@ class Group:
 
 def without_repeats(entries: list[str]) -> list[str]:
     """
-    Return the first part of a list that consists of two or three equal parts.
+    Return the first part of a list that consists of two or three equal parts; others unchanged.
 
-    Templates write a copy for printing, or one for each system of units.
+    Templates repeat a list for printing, or for each system of units.
     """
     names = [_LEADING_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
@@ -45,7 +45,7 @@ def without_repeats(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """Return the steps by section; None if there are none. A single section loses its numbers."""
+    """Return the steps by section, or None. The step numbers of a single section are removed."""
     collector = _StepCollector()
     collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]

@@ -1,5 +1,5 @@
 """
-Rewrite dates in other scripts and calendars so that `dates` can read them.
+Rewrite dates in non-Western scripts and calendars so that `dates` can read them.
 
 `١٢ أغسطس ٢٠١٤` becomes `12 august 2014`. Years of the Buddhist era (Thai) and dates of the Solar
 Hijri calendar (Persian) are converted; dates of the lunar Hijri calendar cannot be, because their
@@ -53,7 +53,7 @@ _PERSIAN_MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""`آذر` is also March in Arabic, where it is spelled `آذار`."""
+"""The Persian month `آذر` (from November) is not the Arabic `آذار` (March)."""
 
 
 def _one_of(names: dict[str, object]) -> str:
@@ -89,9 +89,9 @@ _MAX_CHARS = 120
 
 def western(text: str, language: str | None = None) -> str:
     """
-    Return a date in English, or unchanged if its script and calendar are Western.
+    Rewrite a date in English and the Western calendar; text already in them stays unchanged.
 
-    Numbers alone do not show the calendar, so the page's `language` decides in Persian and Thai. A
+    Numbers alone do not show the calendar, so in Persian and Thai the page's `language` decides. A
     date of the lunar Hijri calendar becomes empty.
     """
     base = (language or "")[:2].lower()
@@ -145,10 +145,10 @@ _NEW_YEAR_1403 = date(2024, 3, 20)
 
 def _gregorian(year: int, month: int, day: int) -> str | None:
     """
-    Return a day of the Solar Hijri calendar in ISO format, or None if it does not exist.
+    Convert a day of the Solar Hijri calendar to an ISO date; None if the day does not exist.
 
     8 of 33 years are leap years, which agrees with the astronomical calendar from 1244 to 1472
-    (1865 to 2093).
+    (1865 to 2093 in the Western calendar).
     """
     days_in_month = 31 if month <= 6 else 30 if month <= 11 or _is_leap(year) else 29
     if not (1 <= month <= 12 and 1 <= day <= days_in_month):

@@ -91,7 +91,7 @@ _PERIOD = re.compile(
     r"per\smånad|měsíčně|mesačne|miesięcznie|в\sмесяц|на\sмісяць|kuukaudessa|aylık)",
     re.IGNORECASE,
 )
-"""Text after a price that is paid again in each period."""
+"""Text after a price that is paid every week or month."""
 _PERIOD_CHARS = 30
 _CURRENT_PRICE = re.compile(
     r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
@@ -139,9 +139,9 @@ class _Amount:
 
 def find_currency(value: Any, country: str | None = None) -> str | None:
     """
-    Return the ISO 4217 code that is the whole string, or next to a number in it.
+    Return the ISO 4217 code of the currency that is the whole string, or is next to a number.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` means; without one, they are ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` means; without it, these are ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
@@ -154,8 +154,8 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return the price in a JSON number or a string, or None if it is absent or ambiguous.
 
-    Of several numbers, it returns the current price. Numbers next to a currency take precedence. It
-    skips percentages and quantities, and returns a former price only if there is no other price.
+    Numbers next to a currency take precedence. Without a currency, percentages and quantities are
+    skipped. Of several prices, the current one is returned; a former price only if it is alone.
     """
     if not isinstance(value, str):
         return numbers.decimal(value, currency)
@@ -176,7 +176,7 @@ def count_amounts(text: str) -> int:
 
 
 def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:
-    """Return the only price in a string that is neither a former one nor an installment."""
+    """Return the price that is neither former nor an installment; None unless exactly one is."""
     text = _normalize_text(text[:MAX_CHARS])
     current = [
         amount
@@ -204,7 +204,7 @@ def _is_installment(text: str, amount: _Amount) -> bool:
 
 
 def _normalize_text(value: str) -> str:
-    """Return a string without escapes and tags, and with all decimals before the symbol."""
+    """Return a string without escapes and tags, and with decimals moved before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.normalize_signs(clean(value))
@@ -248,7 +248,7 @@ def _find_amounts(text: str, country: str | None) -> list[_Amount]:
     """
     Return the numbers next to a currency, in order.
 
-    A symbol between two numbers belongs to the one it touches: `2 $50`.
+    A symbol between two numbers belongs to the number that it touches: `2 $50`.
     """
     result: dict[int, _Amount] = {}
     touching_symbols: set[int] = set()
@@ -267,7 +267,7 @@ def _find_amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Store a match's amount under the number's end, unless its code is just a word here."""
+    """Store a match's amount by the number's end, unless the code is unknown or just a word."""
     code = match["code"]
     if code is None:
         name = currencies.currency_by_symbol(match["mark"], country)

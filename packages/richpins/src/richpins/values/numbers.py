@@ -1,8 +1,8 @@
 """
 Parse decimals and counts in the notations of many countries.
 
-A string with two possible values is rejected, unless the currency decides between them. Euros have
-two decimals, so the point in `1.299` euros groups thousands.
+Where a point may be a decimal point or group thousands, the currency decides. Euros have two
+decimals, so the point in `1.299` euros groups thousands.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def decimal_with_point(value: Any, currency: str) -> Decimal | None:
     """
     Return a number such as `3.350` with its point as a decimal separator; None for other text.
 
-    Software may write three decimals for a currency with two. The third one is then zero. In a
+    Software may write three decimals for a currency with two; the third decimal is then zero. In a
     currency without decimals, a point can only group thousands.
     """
     if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:

@@ -70,7 +70,7 @@ def read_offer_price(
     """
     Return an offer's price; None if it has no amount or an uncertain currency.
 
-    `is_plain` decides how to read ambiguous amounts. `currency` is that of an offer without one.
+    `is_plain` decides how to read ambiguous amounts. `currency` is used if the offer has none.
     """
     specifications = _nodes(offer.all("pricespecification"))
     code = _find_currency(offer, specifications, country) or currency
@@ -153,7 +153,7 @@ def _nodes(values: list[Any]) -> list[Node]:
 
 
 def _find_currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
-    """Return an offer's currency; None if its text and its property differ."""
+    """Return an offer's currency; None if the price's text and the currency property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
     text_currency = next((code for text in texts if (code := money.find_currency(text))), None)
@@ -205,16 +205,17 @@ def _read_value(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal 
 
 
 def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
-    """Return an amount in `currency`; a point before three digits may be a decimal point."""
+    """Return an amount; `is_plain` decides if a point before three digits is a decimal point."""
     plain = numbers.decimal_with_point(value, currency)
     return plain if plain is not None and is_plain(value) else money.find_amount(value, currency)
 
 
 def _common_amount(amounts: list[Decimal]) -> Decimal | None:
     """
-    Return the amount; None if the values differ.
+    Return the amount on which all values agree, or None.
 
-    Templates print 0 for an unset value, and may print an amount both with and without cents.
+    Zeros are ignored, because templates print 0 for an unset value. If values differ only in cents
+    (`19` and `19.99`), whole ones are ignored.
     """
     distinct = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
     if len(distinct) > 1:

@@ -42,7 +42,7 @@ def _offers_of_address(offers: list[Node], url: str) -> list[Node]:
     """
     Return the offers of the variant that the page's URL selects with its query, or else all.
 
-    The URL may have more parameters than that of the variant.
+    The page's URL may have more parameters than the variant's.
     """
     path, parameters = _path_and_parameters(url)
     if not parameters:
@@ -183,8 +183,8 @@ def _mentions_only_us_dollar(sources: Sources) -> bool:
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
-    Yield where another country's dollar may be mentioned. The regular expression alone would take 1
-    ms for 60 KB.
+    Yield offsets at which another country's dollar may be mentioned. The regular expression alone
+    would take 1 ms for 60 KB.
     """
     for start in range(0, len(body), _CHUNK_BYTES):
         piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
@@ -210,7 +210,7 @@ _OTHER_DOLLAR = re.compile(
 _COUNTRY_OF_LANGUAGE = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
-"""Languages used in one country only, for pages that declare no region."""
+"""The countries of languages used in one country only, for pages that declare no region."""
 _GENERIC_TOP_LEVEL_DOMAINS = frozenset(
     {"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"}
 )
@@ -218,7 +218,7 @@ _GENERIC_TOP_LEVEL_DOMAINS = frozenset(
 
 
 def _is_grouped_in_text(body: bytes, text: str) -> bool:
-    """Return True if the text groups a number that the markup has as `1.290`, as in `1.290,00`."""
+    """Return True if the visible text has the markup's `1.290` as `1.290,00`, `1,290` or `1290`."""
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
     pattern = (
@@ -263,9 +263,9 @@ def _best_price(
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers rank after those in stock; next to these, they affect only the highest price.
-    Used pieces rank after new ones, and do not affect even the highest price. The currency is that
-    of the first offer with the best rank.
+    If there are offers in stock, sold-out offers affect only the highest price. If there are new
+    pieces of the best rank, used pieces affect neither price. The currency is that of the first
+    offer with the best rank.
     """
     prices = (
         (offer, offers.read_offer_price(offer, country, is_plain=is_plain, currency=currency))

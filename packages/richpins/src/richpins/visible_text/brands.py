@@ -44,7 +44,7 @@ def brands(sources: Sources) -> Iterator[Candidate]:
 
 
 def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the link to a brand page soon after the first h1, if there is only one."""
+    """Yield the brand in links to brand pages soon after the first h1, if there is only one."""
     start = max(0, sources.heading_end)
     site_frame = _SITE_FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
     max_bytes = site_frame.start() - start if site_frame else _MAX_BYTES_AFTER_HEADING
@@ -70,7 +70,7 @@ _SITE_FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
 
 
 def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
-    """Yield the only brand linked near the first h1, if the page mentions it elsewhere."""
+    """Yield the only brand linked near the first h1, if the title or description mentions it."""
     if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
@@ -104,7 +104,7 @@ _BRAND_LINK_WORDS = re.compile(
 
 
 def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
-    """Yield the alt text of the only brand picture, if the page mentions the brand elsewhere."""
+    """Yield the alt text of the only brand picture, if the title or description mentions it."""
     if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")

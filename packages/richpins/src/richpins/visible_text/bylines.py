@@ -154,7 +154,7 @@ def _name_in(node: LexborNode) -> str | None:
 
 
 def _name_element(node: LexborNode) -> LexborNode:
-    """Return the element with the name. An hCard also contains an organization and an address."""
+    """Return the element with the name. An hCard may also have an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
     if not _HCARD_CLASSES & set(classes):
         return node
@@ -162,7 +162,7 @@ def _name_element(node: LexborNode) -> LexborNode:
 
 
 def _name_of_picture(node: LexborNode) -> str | None:
-    """Return the alt text of an hCard that is only a picture: the name of its person."""
+    """Return the person's name from the alt text of an hCard that is only a picture."""
     is_card = not _HCARD_CLASSES.isdisjoint((node.attributes.get("class") or "").split())
     picture = node.css_first("img[alt]") if is_card and not node.text().strip() else None
     match = _BYLINE.fullmatch((picture.attributes.get("alt") or "").strip()) if picture else None
@@ -227,7 +227,7 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 
 def _is_in_path(text: str, href: str) -> bool:
-    """Return True if the author's link contains the name: `Paul` and `/author/paul/`."""
+    """Return True if the name is the end of the author's link: `Paul` and `/author/paul/`."""
     words = _SLUG_WORD.findall(text.lower())
     last_segment = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
     return bool(words) and text[0].isupper() and _SLUG_WORD.findall(last_segment) == words

@@ -143,7 +143,7 @@ _PER_PORTION = re.compile(
 
 
 def _is_portion_size(parsed_yield: Yield) -> bool:
-    """Return True if a yield is one portion's energy, or an amount in spoons."""
+    """Return True if a yield is too large, or is a portion's weight, energy or spoonfuls."""
     if parsed_yield.unit == "servings":
         return parsed_yield.quantity >= _MAX_SERVINGS
     return _SPOONS.match(parsed_yield.unit) is not None
@@ -213,7 +213,7 @@ _LAST_LETTER = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _CAPTION_GAP = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _TIME_CAPTION = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _INSTRUCTION = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
-"""Without other captions, `Cook 5 minutes` is an instruction, not the total time."""
+"""Without other captions, `Cook 5 minutes` is an instruction, not the recipe's cooking time."""
 _MAX_RUN_TOKENS = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
@@ -301,7 +301,7 @@ def _find_tokens(text: str) -> list[_CaptionToken]:
     """
     Return durations and captions in order.
 
-    It searches for durations first: they are rare, and captions take longer to find.
+    Durations are searched first, because they are rare and captions take longer to find.
     """
     tokens_by_start: dict[int, _CaptionToken] = {}
     has_days = _DAY.search(text) is not None

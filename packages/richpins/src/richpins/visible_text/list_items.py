@@ -66,7 +66,7 @@ _SPACE_BEFORE_PUNCTUATION = re.compile(r"\s{1,9}([,.;)])")
 
 
 def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
-    """Return the entries of a list or a table's rows."""
+    """Return the entries of a list, or the rows of a table."""
     if node.tag == "table":
         texts = (spaced_text(row) for row in node.css("tr") if row.css("td"))
         return [text for text in texts if text]
@@ -183,10 +183,10 @@ def _remove_prefix(line: str, texts: list[str]) -> str:
 
 def numbered_steps(node: LexborNode) -> list[str]:
     """
-    Return a step for each block with its own number, titled by its heading.
+    Return a step for each numbered block, after the block's heading as a title.
 
-    The node is such a block or contains only such blocks. The list is empty
-    unless the numbers count up from 1.
+    The node is a numbered block or contains only such blocks. Otherwise, or if the numbers in it do
+    not count up from 1, the result is empty.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 

@@ -10,7 +10,7 @@ BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Map each numbered item's `mem_id` to its number; empty unless they count up from 1."""
+    """Map each numbered item's `mem_id` to its number; empty unless the numbers are 1, 2, 3, …"""
     numbers_by_id = {
         item.mem_id: number for item in items if (number := _find_separate_number(item))
     }
@@ -80,5 +80,5 @@ BARE_NUMBER = re.compile(r"0?[1-9]\d?[.):]?")
 
 
 def numbered_blocks(node: LexborNode) -> list[LexborNode]:
-    """Return the node if it is one of several numbered blocks, else those inside it."""
+    """Return the node if it is one of several numbered blocks, else the numbered blocks in it."""
     return [node] if _continues_numbering(node) else _numbered_children(node)

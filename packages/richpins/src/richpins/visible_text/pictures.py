@@ -32,7 +32,7 @@ def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
     Yield the first picture after the h1 that is a photo or has large declared dimensions.
 
-    It skips pictures of other articles, authors and buttons, and pictures that link elsewhere.
+    Skips pictures of other articles, authors and buttons, and pictures that link to a page.
     """
     if sources.heading_end < 0:
         return

@@ -1,9 +1,9 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-It is the first price after the h1 in an element with a price class. The page must have a shopping
-cart. Prices in links, or in one of several similar blocks, belong to other products. A page that
-sells nothing costs only two searches of its bytes.
+It is the first price after the h1 in an element with a price class. Unless the markup declares a
+product, the page must have a shopping cart. Prices in links, or in one of several similar blocks,
+belong to other products. A page that sells nothing costs only two searches of its bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def shown_price(
             installment = installment or _price_in(node, text, currency)
             continue
         if money.count_amounts(text) > 1 and not _RANGE.search(text):
-            # A former price is next to this one, usually each in its own element.
+            # One is a former price. Usually, each is also in its own element.
             current = money.find_current_amount(text, currency) if labeled is None else None
             if currency and current:
                 labeled = current, currency, Candidate(text, "html", f"{node.tag} called price")

@@ -6,8 +6,8 @@ or the end of its element follows. Its value is the next string in the same row.
 several different values, the page shows several products, and none of the values is used.
 
 Availability is also read after the first h1: from a phrase that is the whole text of an element
-(`Sold out`), and from a buy button (`Add to cart`). If they contradict each other, availability is
-unknown, because many pages contain both phrases and hide one.
+(`Sold out`), and from a buy button (`Add to cart`). If these texts contradict each other,
+availability is unknown, because many pages contain texts for both states and hide one.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ _OTHER_PRODUCTS_CLASS = re.compile(r"related|similar|recommend|upsell|cross-?sel
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:
-    """Return the product's buy button; None if there is none, or if there are many of each kind."""
+    """Return the first buy button whose class is not on many buttons; None if there is none."""
     if not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")

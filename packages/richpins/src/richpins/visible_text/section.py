@@ -159,7 +159,7 @@ class Section:
         self.is_closed = end < len(entries) and self.has_enough_entries
 
     def _numbered_count(self, entries: list[str]) -> int:
-        """Return the number of entries if they continue the numbering (`3.` after two), else 0."""
+        """Return the number of entries if they continue the section's numbering, else 0."""
         numbers = [
             int(match[1] or match[2]) for text in entries if (match := LEADING_NUMBER.match(text))
         ]
@@ -286,8 +286,8 @@ def _are_similar(first: list[list[str]], other: list[list[str]], max_difference:
     """
     Return True for lists in which nearly all words are the same.
 
-    Their lengths may differ by `max_difference`, because steps for printing may be divided
-    differently.
+    Their numbers of entries may differ by `max_difference`, because steps for printing may be
+    divided differently.
     """
     if abs(len(first) - len(other)) > max_difference:
         return False

@@ -53,7 +53,7 @@ def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]
 
 
 def _join_ingredient_parts(sections: list[Section]) -> list[Section]:
-    """Join ingredients under equal headings, if the page has only one recipe's steps."""
+    """Join ingredients under equal headings, for a page with the steps of only one recipe."""
     joined: list[Section] = []
     for section in sections:
         previous = joined[-1] if joined else None
@@ -112,7 +112,7 @@ def _continues_ingredients(previous: Section, section: Section) -> bool:
 
 
 def nearest_pair(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
-    """Return the ingredients and steps closest to each other in the tree; on a tie, the best."""
+    """Return the ingredients and steps closest to each other; on a tie, with the best scores."""
     pairs = [
         (
             _shared_depth(first, second),
@@ -165,7 +165,7 @@ def score(section: Section) -> int:
 
 
 def _has_similar_heading(previous: Section, section: Section) -> bool:
-    """Return True for two headings with the same first word: `Ingredients for the sauce`."""
+    """Return True for headings such as `Ingredients for the pie`, `Ingredients for the jam`."""
     first_words, second_words = previous.heading.lower().split(), section.heading.lower().split()
     return (
         len(first_words) > 1

@@ -42,7 +42,7 @@ _MAX_ANCESTORS = 9
 _MAX_DEPTH = 24
 _MAX_VISITS = 400
 _MAX_EXAMINED_ELEMENTS = 60
-"""Maximum lists and paragraphs read in one block."""
+"""Maximum number of lists, paragraphs and headings read in one block."""
 
 
 def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[int, str]) -> None:
@@ -50,7 +50,7 @@ def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[
     Add the entries between a heading and the next one to `section`.
 
     `heading_kinds` maps each known heading's `mem_id` to its kind. If there is no heading for
-    steps, the walk continues two levels further out after the ingredients.
+    steps, the walk looks for steps after the ingredients, up to two levels further out.
     """
     _SectionWalk(section, heading_kinds).run(heading)
 
@@ -206,7 +206,7 @@ class _SectionWalk:
 
 
 def _only_heading(node: LexborNode) -> LexborNode | None:
-    """Return the only heading in a node, even in blocks that contain just it and an edit link."""
+    """Return the only heading in a node, even inside blocks; an edit link may follow it."""
     current: LexborNode | None = node
     for _ in range(_MAX_HEADING_WRAPPERS):
         if current is None or _is_heading(current):

@@ -60,7 +60,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     Return the best section for each part of a recipe, preferably one with a heading.
 
     If there are several, return the ingredients and steps that are closest to each other in the
-    tree. A recipe card contains both, but an article that describes the steps often precedes it.
+    tree. The actual recipe contains both, but an article that describes the steps often precedes
+    the recipe.
     """
     best: dict[str, Section] = {}
     if not mentions_recipe(sources.words, sources.document.language):

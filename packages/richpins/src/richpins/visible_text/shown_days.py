@@ -61,8 +61,8 @@ def visible_times(sources: Sources, *, in_other_articles: bool = False) -> Itera
     """
     Yield times from time elements and elements with a date class, except in comments.
 
-    Times in teasers, asides and menus are skipped. With `in_other_articles`, only those are
-    yielded.
+    Times in teasers, asides and menus are skipped. With `in_other_articles`, only times in these
+    are yielded.
     """
     tree = sources.document.tree
     if "itemprop" in sources.words and not in_other_articles:
@@ -88,7 +88,7 @@ def visible_times(sources: Sources, *, in_other_articles: bool = False) -> Itera
 
 
 def _title_date(node: LexborNode) -> str | None:
-    """Return the machine-readable date in the title of an `abbr`, even of a declared one."""
+    """Return the machine-readable date in the title of an `abbr`, even if it has a property."""
     title = node.attributes.get("title") if node.tag == "abbr" else None
     return title if title and dates.moment(title) is not None else None
 

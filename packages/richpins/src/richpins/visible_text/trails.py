@@ -33,7 +33,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     Yield the last breadcrumb that is a category, then categories next to a label.
 
-    The start page and the product called `name` are not categories. A label is `Category:`.
+    The start page and the product called `name` are not categories. `Category:` is such a label.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_BREADCRUMBS)[:_MAX_TRAILS]:

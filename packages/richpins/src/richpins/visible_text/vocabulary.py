@@ -182,7 +182,7 @@ NOT_A_STEP = re.compile(
     r"valutazione\smedia)\b\W{0,3}\d|\Abe\sthe\sfirst\sto\s(?:rate|review|comment)\b",
     re.IGNORECASE,
 )
-"""Lines among steps: copyright, links to other pages, picture numbers (`1/12`), stars."""
+"""Lines among steps: copyright, links to other pages, picture numbers (`1/12`), ratings."""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -299,16 +299,17 @@ def is_how_to_title(heading: str) -> bool:
     """
     Return True for a heading such as `How to make leek soup`.
 
-    Unlike `Directions`, which is always above steps, it may be above prose or be the page's title.
+    Unlike `Directions`, which is always above steps, such a heading may be above prose or be the
+    page's title.
     """
     return _HOW_TO_TITLE.match(heading) is not None
 
 
 def needs_a_list(heading: str) -> bool:
     """
-    Return True for a heading such as `Come fare la zuppa`. It names steps only above a list.
+    Return True for a heading such as `Come fare la zuppa`, which names steps only above a list.
 
-    In languages other than English, it is usually an article's title.
+    In languages other than English, such a heading is usually an article's title.
     """
     return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES_STEPS.fullmatch(heading)
 

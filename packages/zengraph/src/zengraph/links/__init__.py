@@ -4,8 +4,9 @@ Links: packed edges between named nodes.
 A row for each edge is too expensive for nodes with many edges that are written together: the links
 of a page, the references of a paper, the imports of a file. Here a node's outgoing links are one
 cell, and its incoming links are a posting list (one line per link). Compactions update posting
-lists from a journal of changes, so a link is listed at its target after the next compaction. This
-takes an eighth of the space and time per link. A link has a text and a tag instead of properties.
+lists from a journal of changes, so a link is listed at its target after the next compaction. A link
+takes an eighth of the space and time of an edge with its own row. Instead of properties, it has a
+text and a tag.
 """
 
 from __future__ import annotations

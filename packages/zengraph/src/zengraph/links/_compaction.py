@@ -213,7 +213,7 @@ class Compactor:
         """
         Store a plan and mark the claim.
 
-        Returns None if the claim was lost; then write nothing.
+        Returns None if the claim was lost. The caller must then write nothing.
         """
         key, plan = _plan_key(claim), chosen.plan.pack()
         self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())

@@ -40,7 +40,9 @@ class ListLimits:
     large_lines: int = 256
     """A delta with more lines causes a check of its group's size."""
     delta_lines: int = 32
-    """A compaction skips a group's first levels if its deltas have this many lines."""
+    """
+    A compaction skips a group's first levels as long as its deltas have this many lines on average.
+    """
     many_deltas: int = 8
     """A group or list with this many deltas is merged. Also the number of writes between checks."""
 

@@ -105,8 +105,8 @@ class OutlinkWriter:
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write different sources' links. Takes three round trips if no other process writes them, or
-        two if all sources are new.
+        Write the links of distinct sources. Takes three round trips if no other process writes
+        them, or two if all sources are new.
 
         Safe to repeat: a source with the same links is not written. Older links never replace newer
         ones.

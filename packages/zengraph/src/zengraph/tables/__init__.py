@@ -55,7 +55,7 @@ class RowExtent(NamedTuple):
 
 
 def newest_ms(row: Row) -> int:
-    """Return the time for deleting a row. Now may be too early, if the writer's clock is ahead."""
+    """Return the time of a row's newest cell. A deletion of the row at that time removes it all."""
     return max(cell.at_ms for cell in row.values())
 
 
@@ -310,7 +310,7 @@ class Salvaged(NamedTuple):
     """The damaged file, which is kept unchanged."""
     new: str
     saved: int
-    """The number of saved nodes, and of cells of other tables."""
+    """The number of saved nodes plus the number of saved cells of other tables."""
     unreadable: int
     """The number of rows that were found but could not be decoded."""
     gaps: int

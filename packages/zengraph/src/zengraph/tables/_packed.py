@@ -32,7 +32,7 @@ CellPut = tuple[Mapping[bytes, bytes], int]
 
 
 MAX_CELLS = 65_535
-"""Maximum number of cells in a row. A property that has a source takes two cells."""
+"""Maximum number of cells in a row."""
 
 
 def pack(row: Row) -> bytes:

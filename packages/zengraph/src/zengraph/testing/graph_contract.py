@@ -17,7 +17,7 @@ DAY_MS = 86_400_000
 
 
 def node(number: int) -> bytes:
-    """Return an id in a different file, partition and region than its neighbors."""
+    """Return an id. Consecutive numbers get ids in different files, partitions and regions."""
     return bytes([number * 37 % 256]) + number.to_bytes(15)
 
 

@@ -2,8 +2,8 @@
 A filter that shows which lists have lines in the deltas of a collecting group.
 
 Such a group (`levels_below`) has dozens of deltas, of which the reader of a list needs one or none.
-Reading the others took a quarter of the time. So one cell of the row contains two bytes of each
-list id in each delta:
+Reading the others took a quarter of a read's time. So one cell of the row contains two bytes of
+each list id in each delta:
 
     2 bytes    number of deltas
     19 bytes   for each delta: its column, followed by
@@ -11,7 +11,8 @@ list id in each delta:
     rest       the last two bytes of the ids, in the order of deltas and lists
 
 A delta's content never changes, so the cell is always correct, whichever process wrote it. A reader
-reads the deltas that the cell does not name, and those with the last two bytes of its list's id.
+reads the deltas that the cell does not list, and those for which the cell contains the last two
+bytes of the reader's list id.
 With 8,000 lists, every eighth read includes an unneeded delta. Earlier versions ignore this cell.
 """
 
@@ -77,13 +78,13 @@ def _named(group: ListGroup) -> set[bytes]:
 
 
 def _deltas(value: bytes) -> tuple[Sequence[tuple[bytes, int]], int]:
-    """Return each delta's column and list count, and the offset of the marks (ends of ids)."""
+    """Return each delta's column and list count, and the offset of the ids' last bytes."""
     stop = _COUNT_BYTES + _Delta.size * int.from_bytes(value[:_COUNT_BYTES])
     return list(_Delta.iter_unpack(value[_COUNT_BYTES:stop])), stop
 
 
 def _marks(ids: bytes) -> bytes:
-    """Return the marks of ids. Slices take a tenth of the time of a loop."""
+    """Return the last two bytes of each id, joined. A loop would take ten times as long."""
     size = list_block.LOCAL_BYTES
     marks = bytearray(_MARK_BYTES * (len(ids) // size))
     marks[::2], marks[1::2] = ids[size - 2 :: size], ids[size - 1 :: size]
@@ -91,7 +92,7 @@ def _marks(ids: bytes) -> bytes:
 
 
 def _found(marks: bytes, mark: bytes) -> Iterable[int]:
-    """Yield the indexes of the lists with this mark."""
+    """Yield the indexes of the lists whose ids end with these two bytes."""
     at = marks.find(mark)
     while at >= 0:
         if at % _MARK_BYTES == 0:

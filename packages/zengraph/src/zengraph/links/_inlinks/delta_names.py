@@ -21,13 +21,13 @@ DELTA = b"l:p"
 """The prefix of delta columns."""
 
 PASSED = 128
-"""The source of lines that a first group passes on; one more for each division below it."""
+"""The source of the deltas that a first group passes on. Each division below it adds one."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 _SOURCE_STOP = len(DELTA) + 2
 """The column of a delta begins with `DELTA` and two digits of the source."""
 _AFTER = b"~"
-"""Sorts after all digits, so a prefix with it sorts after all columns with that prefix."""
+"""Sorts after all digits, so a prefix and this byte sort after all columns with the prefix."""
 
 Upto = Mapping[int, int]
 """The last included number, by source."""

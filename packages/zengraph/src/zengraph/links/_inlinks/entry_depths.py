@@ -47,7 +47,7 @@ def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
 
 
 def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, int]:
-    """Return the depth at which to write each of these groups now, with a multi-get per level."""
+    """Return the depth at which to write to each group now. Takes a multi-get per level."""
     depths = dict.fromkeys(deepest, 0)
     open_groups = dict(deepest)
     for depth in range(max(deepest.values(), default=0)):

@@ -94,15 +94,16 @@ def lists_below(
 
 def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     """
-    Return the number of lines at which a group is divided, or passes them on if it already is.
+    Return the number of lines at which a group is divided or, if it is already divided, passes them
+    on.
 
     Groups below the first divisions belong to a large host and grow at the same rate. With the same
     limit, all would be divided at about the same time, and that takes as long as adding the lines
-    did. So the limit depends on the last digit: it is between 0.4 and 5.7 times `group_lines`. A
-    smaller limit would only replace the group by a buffer that is as large. Buffers of large hosts
-    are twice as large as others, so they pass on half as many deltas. Collecting groups have 14 to
-    40 times `group_lines`, so each of the 256 groups two levels below gets about 32 lines. These
-    limits differ as well, so that the groups do not all pass on their lines at the same time.
+    did. So the limit depends on the last digit: it is between 0.4 and 5.7 times `group_lines`.
+    Buffers of large hosts are twice as large as others, so they pass on half as many deltas. The
+    limits of collecting groups are 14 to 40 times `group_lines`, so each of the 256 groups two
+    levels below gets about 32 lines. These limits differ as well, so that the groups do not all
+    pass on their lines at the same time.
     """
     if header.collects:
         return group_lines * _COLLECTOR_FACTORS[int(key[-1:], FAN_OUT)]
@@ -273,7 +274,7 @@ class ListGroup:
         """
         Return the joined lines of a list; empty if the group has none.
 
-        Leaves out lines that have already arrived below, with passes up to the number `moved`.
+        Leaves out lines that have already moved to lower rows: in passes up to the number `moved`.
         """
         local_id = list_id[GROUP_BYTES:]
         blocks = self._left(moved)

@@ -67,7 +67,7 @@ class PostingLists:
         return self._long.tidy(long, changes.at_ms, changes.removals)
 
     def forget_removed(self, targets: Collection[bytes], now_ms: int) -> None:
-        """Rewrite lists without removed links. Repeat the call after a crash."""
+        """Rewrite lists to drop their removed links. Repeat the call after a crash."""
         long = self._groups.rewrite(targets, now_ms)
         for target in self._table.get_many(sorted({*targets, *long})):
             self._long.rebuild(target, now_ms)

@@ -75,7 +75,7 @@ class LargeNodeRows:
         )
 
     def read(self, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row with `columns` only. Its bytes are counted before it is read."""
+        """Return the packed row with `columns` only. Counts the bytes before reading them."""
 
         def act(stored: _StoredRow) -> bytes:
             if columns is None:

@@ -21,7 +21,7 @@ from zengraph.tables.postgres.connection import PostgresConnection, Rows, Server
 from zengraph.tables.postgres.pool import PostgresPool
 
 VERSION = 2
-"""New schemas have this version. Programs that do not know the data format `FORMAT` reject it."""
+"""The version of new schemas. Programs that do not know the data format `FORMAT` reject it."""
 _USABLE = frozenset({1})
 """Earlier versions with the same tables, which need no upgrade."""
 OLDEST_SERVER = 15

@@ -31,7 +31,7 @@ class CheckpointTimes:
     past_bytes: int = 4 * 1024 * 1024
     """The background thread moves them when more than this many bytes are left."""
     restart_past_bytes: int = 256 * 1024 * 1024
-    """A writer waits until all are moved when more than this many bytes of a log are in use."""
+    """With more than this many bytes of a log in use, a writer waits until everything is moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ def log_use(path: Path) -> LogUse:
 
     Section 4.1 of sqlite.org/fileformat2.html describes the format. The `-shm` file next to the log
     contains the number of frames, but SQLite locks that file, and a process that closes any handle
-    of a file loses all of its locks on it. SQLite never locks the log, so reading the log is safe.
+    of a file loses all of its locks on the file. SQLite never locks the log, so reading the log is
+    safe.
 
     Raises:
         OSError: the log does not exist, or cannot be read.

@@ -318,7 +318,7 @@ class StoreFiles:
                     )
         checkpoints.written[number] = True
         if checkpoints.log_is_long[number]:
-            with suppress(sqlite3.Error):  # the write is committed; the next writer retries this
+            with suppress(sqlite3.Error):  # the write is committed; the next writer tries again
                 self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
                 checkpoints.log_is_long[number] = False
 

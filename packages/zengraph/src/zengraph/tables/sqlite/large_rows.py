@@ -39,7 +39,7 @@ class LargePackedRows:
         self._insert = f"INSERT INTO {name} (row, data) VALUES (?, zeroblob(?))"  # noqa: S608
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row with `columns` only. Its bytes are counted before it is read."""
+        """Return the packed row with `columns` only. Counts the bytes before reading them."""
         with self._open_row(db, row) as (blob, size):
             if blob is None:
                 return pack({})

@@ -38,7 +38,7 @@ class Layout(Protocol):
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        """Return existing rows in a stored form that `values` accepts for `columns`."""
+        """Return the stored data of existing rows, in a format that `values` accepts."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, columns))]
 
     def get_many(

@@ -256,7 +256,7 @@ class _Walk:
         return count
 
     def rows(self) -> Iterator[SqlRow]:
-        """Search breadth first, so that every gap is sampled before one is searched completely."""
+        """Search breadth first, so that every gap is sampled before any is searched completely."""
         low, high = (-(2**63), 2**63 - 1) if self._by_number else (0, 256**_KEY_BYTES - 1)
         left = deque([(low, high, 0)])
         probes = 0

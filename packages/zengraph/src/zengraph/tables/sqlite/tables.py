@@ -194,7 +194,7 @@ class SqliteTable(CellTable):
     def _group_by_file(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """Group `items` by file. Yields the first byte of one of its keys, and the file's items."""
+        """For each file, yield the first byte of one of its items' keys, and these items."""
         firsts = [first_byte(item) for item in items]
         if firsts and firsts.count(firsts[0]) == len(
             firsts
