@@ -109,7 +109,7 @@ class NotYourCrawl(AccessDenied):
 
 def check_owner(caller: Caller, name: str) -> None:
     """
-    Check that the caller may change a crawl or add URLs.
+    Check that the caller may change a crawl or add URLs to it.
 
     Raises:
         NotYourCrawl: another token started the crawl, and this one does not have the scope `admin`.

@@ -166,7 +166,8 @@ class Fetching:
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
         Like `fetch_now`, but for callers with their own event loop. Each step is one blocking call.
-        A caller that resumes before a yielded wait has completed gets the data stored by then.
+        If the caller resumes before a yielded wait has completed, the response is the data stored
+        by then.
         """
         url = normalize(request.url)
         check_request_id(request.request_id)

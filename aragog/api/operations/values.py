@@ -66,7 +66,7 @@ class PageRecord(Record):
     inlinks: int | None = None
     """Number of links to the page."""
     fetch: FetchRecord | None = None
-    """The report on the last fetch. None also if there was no fetch."""
+    """The report on the last fetch. Also None if there was no fetch."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Which of these three were requested."""
 
@@ -160,7 +160,7 @@ class ExplanationLine:
     name: str
     text: str
     note: str = ""
-    """Its source or age."""
+    """The source or age of the fact."""
 
 
 @dataclass(frozen=True, slots=True)

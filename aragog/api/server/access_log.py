@@ -9,7 +9,7 @@ import time
 import orjson
 
 access_log = logging.getLogger("aragog.access")
-"""INFO, one JSON object per line."""
+"""Logs one JSON object per line, at level INFO."""
 MAX_TARGET_BYTES = 500
 
 

@@ -12,7 +12,7 @@ from aragog.api.problems import Problem, unavailable
 SMALL_BYTES = 65_536
 """
 Frames (Thrift messages) and responses up to this size are not counted. `serving.max_connections`
-limits them. Larger responses are written in pieces of this size.
+limits their number. Larger responses are written in pieces of this size.
 """
 
 UNCOUNTED_BYTES = 16_384

@@ -347,8 +347,8 @@ class ApiConnection(asyncio.Protocol):
     def _linger(self) -> None:
         """
         Close after the response to an incomplete request. Closing a socket with unread bytes resets
-        it, and the client may lose the response. The rest of the request is therefore read and
-        discarded until the client closes the connection (RFC 9112, 9.6). This ends after
+        the connection, and the client may lose the response. The rest of the request is therefore
+        read and discarded until the client closes the connection (RFC 9112, 9.6). This ends after
         `MAX_LINGER_BYTES` or `head_timeout_s`, or earlier if the server is full.
         """
         has_sent_nothing = self._state is HttpState.NEW

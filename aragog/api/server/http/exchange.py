@@ -189,8 +189,8 @@ class AsgiExchange(Exchange):
         self._can_receive.set()
 
     def hang_up(self) -> None:
-        # A client that only stops sending cannot be told from one that disconnects. An endless
-        # response, such as a stream of events, has to end in both cases.
+        # A client that only stops sending looks like one that disconnects. An endless response,
+        # such as a stream of events, has to end in both cases.
         self._has_hung_up = True
         self._can_receive.set()
 

@@ -46,7 +46,8 @@ class RecordRead(ThreadCall):
         url: the URL, in any form.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
-        on_done: called once on the event loop with the result and the bytes counted in `memory`.
+        on_done: called once on the event loop, with the result and how many bytes `memory` counts
+            for it.
         memory: counts large results until they have been sent.
         deadline_s: the deadline, by `time.monotonic`.
     """
