@@ -142,7 +142,7 @@ TASK_CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature",
 
 def callable_module(task: Any) -> Callable[[str], Any]:
     """
-    Return a `__getattr__` for a module, so that the module can be called like its task.
+    Return a `__getattr__` for a module, so that the module has the methods of its task.
 
     `from aragog.tasks import fetch` imports the module, so `fetch.delay(url)` looks up the
     attribute there.

@@ -57,7 +57,7 @@ def sqlite_tables(folder: Path, shards: int) -> Tables:
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
     """Return the cell tables on HBase, which connect on first use."""
-    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - takes 80 ms to import
 
     return HBaseTables(
         store.hbase_gateways,
@@ -117,7 +117,7 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     with closing(engine):
         if settings.store.engine != "postgres":
             return f"nothing to do: {settings.store.engine} stores have the version in each row"
-        version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # an extra's class
+        version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # of PostgresTables
     return f"the schema {settings.store.postgres_schema} has version {version}"
 
 

@@ -1,4 +1,6 @@
-"""Choose a command's settings: those of the aragog running in the data folder, or the command's."""
+"""
+Choose a command's settings: those of the aragog running in the data folder, or the command's own.
+"""
 
 from __future__ import annotations
 

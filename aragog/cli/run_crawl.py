@@ -248,7 +248,10 @@ class Crawl:
 
 
 def _show_best_page(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """Show a page as a card on a terminal. Returns the page's URL, or None if none is shown."""
+    """
+    On a terminal, show the title, type and other values of one page. Returns the page's URL, or
+    None if none is shown.
+    """
     if not console.is_terminal or console.quiet:
         return None
     record = best_record(store, urls)

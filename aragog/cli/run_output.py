@@ -163,7 +163,7 @@ class RunOutput:
         """
         Add the page of a canonical URL, unless it was added before.
 
-        With a store, its main text is extracted during the run.
+        With a store, the page's main text is extracted during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.enqueue(store, url)
@@ -323,7 +323,9 @@ def _create_item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns of items. The columns of functions may be unknown and missing."""
+    """
+    Return the columns of items. Columns that functions fill may be unknown, and are then missing.
+    """
     return {
         PAGE_COLUMN,
         *(column for name in kinds.names for column in kinds.columns_with_files(name)),

@@ -45,7 +45,7 @@ class Snapshot:
     """How many URLs of the run are known so far, including followed links."""
     in_flight: int
     final_states: Mapping[FinalState, int]
-    """Number of URLs that are done but not stored, by outcome."""
+    """Number of URLs that are done, by final state."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
     """How many URLs in flight are waiting, by cause of the wait."""
@@ -80,7 +80,7 @@ class Snapshot:
         return ", ".join([*parts, f"{in_progress} in progress"] if in_progress > 0 else parts)
 
     def outcomes(self) -> str:
-        """Describe the outcomes of unstored URLs."""
+        """Describe the final states of the URLs that are done."""
         return ", ".join(
             f"{n} {state}" for state in FinalState if (n := self.final_states.get(state))
         )
@@ -197,8 +197,8 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     Count waiting URLs by cause: a slot (their domain's turn), a retry, robots.txt or a worker.
 
-    URLs in a domain's queue (waiting for a slot or a failed robots.txt) are counted for all
-    producers, and other URLs only for this request id.
+    URLs in a domain's queue (waiting for a slot, or for another attempt to fetch robots.txt) are
+    counted for all producers, and other URLs only for this request id.
 
     If a queue has more than `MAX_SAMPLED_MESSAGES` messages, its counts are extrapolated. The
     result is empty if the server does not respond.

@@ -48,8 +48,8 @@ class Backlog:
     """The number of URLs that were accepted but are neither stored nor given up on yet."""
     memory_share: float
     """
-    The fraction of `maxmemory` that the fullest server in `redis.url` and `redis.nodes` uses, or
-    the broker's emptiest shard if that is fuller. From 0.8 on, enqueueing raises `SlowDown`.
+    The fraction of `maxmemory` in use, on the fullest server in `redis.url` and `redis.nodes` or on
+    the broker's emptiest shard, whichever is larger. From 0.8 on, enqueueing raises `SlowDown`.
     """
     fetching_waits: bool
     """
@@ -127,7 +127,8 @@ class Aragog:
 
         Raises:
             BrokerUnavailable: some URLs may not have been enqueued. Call again with all of them.
-            SlowDown: the same, because a server is nearly full; see `backlog`.
+            SlowDown: some URLs may not have been enqueued, because a server is nearly full; see
+                `backlog`.
             BadInput: an option is invalid.
         """
         return list(self._enqueuer.enqueue(urls, arguments.options()))

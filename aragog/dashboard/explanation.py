@@ -30,7 +30,7 @@ MAX_ALIASES = 20
 MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
 FIRST_FACTS = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
-# Facts that are timestamps, shown relative to now.
+# The suffix of facts that are timestamps, which are shown relative to now.
 _TIME_SUFFIX = "_at_ms"
 
 

@@ -152,7 +152,7 @@ class JobWaits:
         return True
 
     def _check_now(self) -> None:
-        with suppress(BlockingIOError):  # the thread will wake, as it has not read earlier bytes
+        with suppress(BlockingIOError):  # the thread has unread bytes, so it will wake
             self._wake_writer.send(b"!")
 
     # The methods below run in the thread.

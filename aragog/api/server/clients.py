@@ -2,9 +2,9 @@
 A server's connected clients. Their number is limited, in total and per address, and so is the time
 for which a client may be slow.
 
-An attacker can easily open many idle connections. A full server therefore closes the connection
-that has been idle the longest, preferably one from the address with the most connections. It
-refuses a new client only if all connections, or all from the client's address, are busy.
+An attacker can easily open many idle connections. A full server therefore closes an idle
+connection, if possible one from the address with the most connections. It refuses a new client only
+if all connections, or all from the client's address, are busy.
 """
 
 from __future__ import annotations
