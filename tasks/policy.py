@@ -191,8 +191,8 @@ def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     """
     Return a message to the broker, so that another worker may get it.
 
-    Brokers other than pinlater would deliver it at once, so this sends the message again with a
-    delay there.
+    Brokers other than pinlater would deliver the message again at once, so they get a copy with a
+    delay instead.
     """
     wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):

@@ -74,7 +74,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     Return the cell tables on PostgreSQL, which connect on first use. `options` are arguments that
     only this engine takes.
     """
-    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an optional dependency
 
     return PostgresTables(
         store.dsn,
@@ -96,7 +96,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an extra
+    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an optional dependency
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
@@ -125,7 +125,7 @@ def current_files(settings: Settings) -> list[Path]:
     """Return the embedded store's files that are in use, or an empty list for other engines."""
     if settings.store.engine != "sqlite":
         return []
-    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
+    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - only where used
 
     return files_in_use(settings.data_dir.absolute() / "store")
 

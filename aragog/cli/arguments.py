@@ -288,9 +288,7 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
-    """
-    Return `; no page has …` with the fields that are on no page (they may be misspelled), else "".
-    """
+    """Return `; no page has …` with fields that no page has, perhaps because of a typo, else ""."""
     absent_names = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent_names)}" if absent_names else ""
 

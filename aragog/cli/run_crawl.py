@@ -1,4 +1,4 @@
-"""Crawl on a running aragog: enqueue the URLs, wait for them, and report."""
+"""Crawl with a running system: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RunResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """One run on a running aragog."""
+    """One run of `aragog run` on a running system."""
 
     settings: Settings
     urls: Iterable[str]

@@ -129,8 +129,8 @@ def watch(
         enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second. It checks on the processes.
-        count_causes: counts what URLs are waiting for (`waiting_for`). Called once per second or
-            line.
+        count_causes: counts URLs by what they are waiting for (`waiting_for`). Called once per
+            second or line.
         line_every_s: time between two lines.
         earlier_s: how long the run was already watched by an earlier call.
     """

@@ -70,7 +70,7 @@ def print_problems(
     Args:
         problems: the run's first problems.
         count: the total number of problems.
-        settings: the settings of the aragog that fetches.
+        settings: the settings of the running system.
         console: prints the table.
     """
     rows = [

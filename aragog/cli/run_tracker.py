@@ -97,7 +97,7 @@ class RunTracker:
     Each URL takes about 100 bytes, and 120 more while it is in flight.
 
     Args:
-        settings: the settings of the aragog that fetches.
+        settings: the settings of the running system.
         store: the store with the outcomes.
         on_stored: called with each stored URL's canonical URL.
         refresh: the run also fetches stored pages again.

@@ -119,7 +119,7 @@ class Aragog:
     @takes(EnqueueArguments)
     def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
-        Enqueue URLs, in any form, and return a result for each, in order.
+        Enqueue URLs, in any spelling, and return a result for each, in order.
 
         Accepts up to about 100,000 URLs per call; use `enqueue_all` for more.
 
@@ -147,7 +147,7 @@ class Aragog:
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
-        Keep URLs fresh for `owner` until `unwatch` is called with any form or alias of the URL.
+        Keep URLs fresh for `owner` until `unwatch` is called with any spelling or alias of the URL.
 
         This does not fetch the URL, so call `enqueue` as well. Workers process the sent messages
         within seconds. Idempotent. If an owner calls both `watch` and `unwatch` for a URL, the

@@ -36,7 +36,7 @@ _TIME_SUFFIX = "_at_ms"
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    Explain a URL in any form. This takes about ten reads and writes nothing.
+    Explain a URL in any spelling. This takes about ten reads and writes nothing.
 
     Raises:
         InvalidUrl: the URL cannot be normalized.

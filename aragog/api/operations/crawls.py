@@ -141,7 +141,7 @@ def get_token_crawl(token: str | None, control: CrawlControl | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrawlsRequest:
-    """All crawls."""
+    """No options, because all crawls are listed."""
 
 
 @operation(

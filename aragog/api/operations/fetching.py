@@ -63,7 +63,7 @@ class FetchRequest:
     """The arguments of one fetch."""
 
     url: str
-    """The URL, in any form."""
+    """The URL, in any spelling."""
     max_wait_ms: int = 0
     """From 0 to `MAX_WAIT_MS`. With 0, only later callers get the fetched page."""
     max_age_s: float | None = None

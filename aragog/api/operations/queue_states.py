@@ -154,9 +154,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """
-        Change the settings of a queue, and of the queue with the name that older versions used.
-        """
+        """Change the settings of a queue and of its predecessor from older versions."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

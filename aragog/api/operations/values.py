@@ -19,7 +19,7 @@ MAX_ITEMS = 1000
 MAX_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
-"""The names of a record's extras."""
+"""The members of a record that are only returned on request."""
 
 Url = Annotated[str, Option("The URL, in any spelling. Aliases are followed.", is_url=True)]
 Fields = Annotated[

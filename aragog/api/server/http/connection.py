@@ -61,7 +61,7 @@ class HttpService:
 
     Attributes:
         app: handles requests.
-        fast_reads: handles plain reads.
+        fast_reads: handles simple reads of records without ASGI.
         settings: limits.
         clients: counts connections.
         unsent: counts large responses of `fast_reads`.

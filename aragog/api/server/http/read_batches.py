@@ -43,7 +43,7 @@ class RecordRead(ThreadCall):
 
     Args:
         read: reads the store.
-        url: the URL, in any form.
+        url: the URL, in any spelling.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
         on_done: called once on the event loop, with the result and how many bytes `memory` counts
