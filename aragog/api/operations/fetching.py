@@ -175,7 +175,7 @@ class Fetching:
         response = previous = self._read_stored(url, request)
         if not self._must_fetch(response, request):
             return response
-        # Check this here, because producers only check hosts and domains.
+        # Check this here, because producers check a copy of the takedowns, which may be old.
         if self.store.takedowns.refused([url]):
             return replace(response, reason=TAKEN_DOWN)
         must_respond_now = self._draining or self.completions.count >= self.max_waiting
