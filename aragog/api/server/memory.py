@@ -88,7 +88,8 @@ class MemoryLimit:
 class GrowingBytes:
     """
     A context manager that counts a response's bytes while a thread is reading its parts. On exit,
-    it releases all bytes. After that, a thread that missed its deadline can count no more.
+    it releases all bytes. After that, a thread that missed its deadline cannot count any more
+    bytes.
 
     Args:
         memory: counts the bytes.

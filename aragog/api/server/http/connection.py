@@ -206,7 +206,7 @@ class ApiConnection(asyncio.Protocol):
     # Called by exchanges
 
     def pause_reading(self) -> None:
-        """Leave data from the client in the kernel."""
+        """Stop reading, so that further data from the client stays in the kernel."""
         if not self._is_reading_paused and self._state is not HttpState.CLOSING:
             self._is_reading_paused = True
             self.transport.pause_reading()

@@ -60,7 +60,7 @@ class ExchangeConnection(Protocol):
     transport: asyncio.Transport
 
     def pause_reading(self) -> None:
-        """Leave data from the client in the kernel."""
+        """Stop reading, so that further data from the client stays in the kernel."""
 
     def resume_reading(self) -> None:
         """Resume reading, if no other request is waiting."""
