@@ -28,7 +28,7 @@ class AccessLog:
 
     def should_log(self, *, failed: bool) -> bool:
         """
-        Return True if a request should be logged. `failed` means that the server failed to respond.
+        Return True if a request should be logged. `failed`: True if the server failed to respond.
         """
         return failed or (self._share > 0 and self._random.random() < self._share)
 
