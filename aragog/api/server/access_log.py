@@ -27,9 +27,7 @@ class AccessLog:
         """A separate generator, because programs may seed Python's global one."""
 
     def should_log(self, *, failed: bool) -> bool:
-        """
-        Return True if a request should be logged. `failed`: True if the server failed to respond.
-        """
+        """Return True to log a request. `failed` means that the server failed to respond."""
         return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(
