@@ -99,7 +99,7 @@ def _gate_fetches(sender: Any, **_: Any) -> None:
 
     This also divides the worker's threads among its queues.
     """
-    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - not for beat and Flower
+    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - workers only
 
     settings = process_settings()
     gates.put(Destination.FETCH.queue, fetch_gate(settings))

@@ -162,7 +162,7 @@ class ThriftServices:
         unread: MemoryLimit,
     ) -> None:
         from aragog.api.server.listener import tls_context  # noqa: PLC0415 - it imports asyncio
-        from aragog.api.server.thrift.handlers import services  # noqa: PLC0415 - an optional dependency
+        from aragog.api.server.thrift.handlers import services  # noqa: PLC0415 - optional package
         from aragog.api.server.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.api.server.thrift.server import ThriftServer  # noqa: PLC0415
 

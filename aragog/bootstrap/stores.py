@@ -74,7 +74,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     Return the cell tables on PostgreSQL, which connect on first use. `options` are arguments that
     only this engine takes.
     """
-    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an optional dependency
+    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - optional package
 
     return PostgresTables(
         store.dsn,
@@ -96,7 +96,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an optional dependency
+    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - optional package
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
