@@ -111,7 +111,7 @@ def _send(app: Any, then: Mapping[str, Any], result: Mapping[str, Any]) -> None:
 def _signature(
     app: Any, serialized: Any, then: Mapping[str, Any], result: Mapping[str, Any], is_batch: bool
 ) -> Any:
-    """Return the caller's signature. If there are several URLs, each gets its own task ID."""
+    """Return the caller's signature. If there are several URLs, each URL's task gets its own ID."""
     signature = Signature.from_dict(serialized, app=app)
     task_id = signature.options.get("task_id")
     if is_batch or task_id is None:

@@ -23,7 +23,7 @@ def max_compactions(threads: int) -> int:
 
 
 def _thread_count() -> int:
-    """Return this worker's threads for the queue, possibly fewer than configured."""
+    """Return how many threads this worker has for the queue, possibly fewer than configured."""
     return gates.get_limit(Queue.UPKEEP) or process_settings().workers.upkeep
 
 

@@ -142,7 +142,7 @@ TASK_CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature",
 
 def callable_module(task: Any) -> Callable[[str], Any]:
     """
-    Return a `__getattr__` for a module, so that the module can be called like its task.
+    Return a `__getattr__` for a module, so that the module has the methods of its task.
 
     `from aragog.tasks import fetch` imports the module, so `fetch.delay(url)` looks up the
     attribute there.
@@ -191,8 +191,8 @@ def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     """
     Return a message to the broker, so that another worker may get it.
 
-    Brokers other than pinlater would deliver it at once, so this sends the message again with a
-    delay there.
+    Brokers other than pinlater would deliver the message again at once, so they get a copy with a
+    delay instead.
     """
     wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):

@@ -20,8 +20,8 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
     Fetch each origin's robots.txt, then pass on the URLs that waited for it.
 
-    `robots.delay("https://host/")`, with a URL or a list, also fetches robots.txt if the cached
-    copy is fresh.
+    `robots.delay("https://host/")`, with a URL or a list of URLs, fetches robots.txt even if the
+    cached copy is fresh.
     """
     send_all(pipeline().robots.run(read_robots(message)))
 

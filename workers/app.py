@@ -95,11 +95,11 @@ worker_process_shutdown.connect(_export_spans, weak=False)
 
 def _gate_fetches(sender: Any, **_: Any) -> None:
     """
-    Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure".
+    Claim no fetches while the spool is full (docs/architecture.md, "Back-pressure").
 
     This also divides the worker's threads among its queues.
     """
-    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
+    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - workers only
 
     settings = process_settings()
     gates.put(Destination.FETCH.queue, fetch_gate(settings))

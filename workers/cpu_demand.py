@@ -25,8 +25,8 @@ class LimitByDemand:
     """
     A limit for `gates.limit` on a queue's jobs, which depends on CPU demand.
 
-    It starts low and only rises while the process holds that many jobs, so that jobs after an idle
-    time do not use all threads at once.
+    It starts low and only rises while the process holds that many jobs, so that jobs that arrive
+    after an idle time do not use all threads at once.
 
     Args:
         min_jobs: the minimum limit.

@@ -1,4 +1,4 @@
-"""The default result backend. Its error names the setting for results."""
+"""The default result backend. Its error message names the setting that turns results on."""
 
 from __future__ import annotations
 

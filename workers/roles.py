@@ -154,11 +154,12 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. If such a process fetches robots.txt files, slow files delay neither of them.
+    refreshes. If such a process fetches robots.txt files, slow files delay neither compaction nor
+    refreshes.
 
     Args:
         concurrency: the worker's concurrency. Webhooks and upkeep share it in proportion to their
-            settings; watches get one thread of upkeep's.
+            settings; watches get one of upkeep's threads.
         workers: the settings.
         queues: the queues that the worker consumes.
     """

@@ -58,8 +58,8 @@ def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
     Run a function in one of the process's `workers.store` threads, and return its result.
 
     Only these threads have connections to every SQLite file. When a pack (a file of many bodies)
-    has been stored, up to a thousand pages must be written at once. Urgent work has as many threads
-    of its own, so it does not wait for these pages.
+    has been stored, up to a thousand pages must be written at once. Urgent work has its own
+    threads, just as many, so it does not wait for these pages.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid(), urgent).submit(context.run, work).result()

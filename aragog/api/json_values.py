@@ -104,8 +104,8 @@ def build_request(
     by_name: bool = False,
 ) -> Any:
     """
-    Build a request from JSON members. They have their HTTP names or, with `by_name`, the names of
-    the fields.
+    Build a request from JSON members, which have the options' HTTP names or, with `by_name`, the
+    names of the fields.
 
     Raises:
         BadInput: a required member is missing, or one has the wrong type.
@@ -186,7 +186,7 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """Return True if an empty string is a value, either an empty list or an invalid choice."""
+    """Return True if an empty string counts as a value: an empty list, or a choice to reject."""
     return field.origin is Sequence or bool(field.option.choices)
 
 

@@ -145,7 +145,7 @@ def _to_struct(kind: Any, value: Any, **extra_members: Any) -> Any:
 
 @cache
 def _json_members(kind: Any) -> frozenset[str]:
-    """Return the members of a dataclass that map to JSON."""
+    """Return the members of a dataclass whose values are JSON strings in Thrift."""
     fields: Sequence[OptionField] = option_fields(kind) if _is_dataclass(kind) else ()
     return frozenset(field.name for field in fields if field.option.is_json)
 

@@ -161,8 +161,8 @@ class ThriftServices:
         tokens: Tokens,
         unread: MemoryLimit,
     ) -> None:
-        from aragog.api.server.listener import tls_context  # noqa: PLC0415 - asyncio
-        from aragog.api.server.thrift.handlers import services  # noqa: PLC0415 - an extra
+        from aragog.api.server.listener import tls_context  # noqa: PLC0415 - it imports asyncio
+        from aragog.api.server.thrift.handlers import services  # noqa: PLC0415 - optional package
         from aragog.api.server.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.api.server.thrift.server import ThriftServer  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ class ThriftServices:
 
     @property
     def running_calls(self) -> int:
-        """The number of running calls. After a drain, these were abandoned."""
+        """The number of running calls. After a drain, these are abandoned."""
         return self._server.running_calls
 
 

@@ -45,7 +45,7 @@ def _create_renderer(settings: Settings) -> PageRenderer:
     except CONFIG as error:
         # The page waits until a worker with Playwright takes the message.
         raise BrowserUnavailable(REQUIRED_BY, str(error)) from error
-    from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - optional package
 
     return Renderer(
         settings.rendering,
@@ -65,7 +65,7 @@ def check_rendering(settings: Settings) -> None:
     if not settings.rendering.hosts:
         return
     require("render", REQUIRED_BY)
-    from aragog.crawl.rendering.browser import find_browser  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.browser import find_browser  # noqa: PLC0415 - optional package
 
     try:
         find_browser(settings.rendering)
@@ -82,6 +82,6 @@ def start_browser(settings: Settings) -> str:
         BrowserUnavailable: the browser does not start.
     """
     check_rendering(settings)
-    from aragog.crawl.rendering.browser import version  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.browser import version  # noqa: PLC0415 - optional package
 
     return version(settings.rendering)

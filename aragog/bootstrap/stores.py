@@ -57,7 +57,7 @@ def sqlite_tables(folder: Path, shards: int) -> Tables:
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
     """Return the cell tables on HBase, which connect on first use."""
-    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - takes 80 ms to import
 
     return HBaseTables(
         store.hbase_gateways,
@@ -74,7 +74,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     Return the cell tables on PostgreSQL, which connect on first use. `options` are arguments that
     only this engine takes.
     """
-    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - optional package
 
     return PostgresTables(
         store.dsn,
@@ -96,7 +96,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an extra
+    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - optional package
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
@@ -117,7 +117,7 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     with closing(engine):
         if settings.store.engine != "postgres":
             return f"nothing to do: {settings.store.engine} stores have the version in each row"
-        version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # an extra's class
+        version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # of PostgresTables
     return f"the schema {settings.store.postgres_schema} has version {version}"
 
 
@@ -125,7 +125,7 @@ def current_files(settings: Settings) -> list[Path]:
     """Return the embedded store's files that are in use, or an empty list for other engines."""
     if settings.store.engine != "sqlite":
         return []
-    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
+    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - only where used
 
     return files_in_use(settings.data_dir.absolute() / "store")
 

@@ -165,7 +165,7 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Owner(Utf8Text):
-    """The owner of a watch: 1 to 200 bytes, as in the store."""
+    """The owner of a watch: 1 to 200 bytes."""
 
     name = "owner"
 
@@ -288,7 +288,7 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
-    """Return `; no page has …` if no page has some fields (they may be misspelled), else ""."""
+    """Return `; no page has …` with fields that no page has, perhaps because of a typo, else ""."""
     absent_names = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent_names)}" if absent_names else ""
 

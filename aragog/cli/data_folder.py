@@ -1,4 +1,4 @@
-"""Choose a command's settings: those of the aragog running in the data folder, or the command's."""
+"""Choose a command's settings: the running system's, or else the command's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REPORTED_KEY = "aragog.differing_settings_reported"
 
 def command_settings() -> Settings:
     """
-    Return the settings of the aragog running in the data folder, or else this process's settings.
+    Return the settings of the system running in the data folder, or else this process's settings.
 
     If this process's settings differ from those in use, prints the differences once to standard
     error.

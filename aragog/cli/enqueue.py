@@ -105,7 +105,7 @@ def require_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     Yield the lines unchanged. Invalid URLs are not rejected here, because they are reported later.
 
     Raises:
-        ConfigError: the settings lack a contact, and the URL does not belong to the demo.
+        ConfigError: the settings lack a contact, which fetching this URL requires.
     """
     if has_contact(settings.fetch):
         yield from urls

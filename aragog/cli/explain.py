@@ -75,7 +75,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _wait_counts(settings: Settings) -> dict[str, int]:
-    """Count what URLs are waiting for, estimated from a sample. Empty without pinlater."""
+    """Count URLs by what they are waiting for, estimated from a sample. Empty without pinlater."""
     try:
         with closing(components(settings)) as opened:
             return waiting_counts(opened)

@@ -30,7 +30,7 @@ class QueueOptions:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """Return queues to list even if they never had a job."""
+        """The queues that are listed even if they never had a job."""
         return tuple(Queue)
 
     @property

@@ -32,8 +32,8 @@ from aragog.transfer.rows import EXTENSIONS
 
 SERVER_START_DELAY_S = 10.0
 """
-If a run stops the crawler at its end, it starts Flower and the API only after this time. Starting
-them takes a second of CPU time, which would delay the first pages.
+A run that stops the crawler at its end starts Flower and the API only if it takes longer than this.
+Starting them takes a second of CPU time, which would delay the first pages.
 """
 
 

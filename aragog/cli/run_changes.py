@@ -101,7 +101,8 @@ class RunChanges:
 
     def report(self, file: Path | None) -> None:
         """
-        Print counts and up to 20 URLs of each kind, and write all changes to a file.
+        Print counts, and up to 20 URLs of each kind in `PRINTED_KINDS`. Write all changes to
+        `file`, unless it is None.
 
         Raises:
             ConfigError: the file is not writable.

@@ -1,4 +1,4 @@
-"""Crawl on a running aragog: enqueue the URLs, wait for them, and report."""
+"""Crawl with a running system: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RunResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """One run on a running aragog."""
+    """One run of `aragog run` on a running system."""
 
     settings: Settings
     urls: Iterable[str]
@@ -248,7 +248,10 @@ class Crawl:
 
 
 def _show_best_page(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """Show a page as a card on a terminal. Returns the page's URL, or None if none is shown."""
+    """
+    On a terminal, show the title, type and other values of one page. Returns the page's URL, or
+    None if none is shown.
+    """
     if not console.is_terminal or console.quiet:
         return None
     record = best_record(store, urls)

@@ -53,7 +53,7 @@ READ_ERRORS = (
 
 
 class EarlierOutput(NamedTuple):
-    """The records in an existing file."""
+    """How many records an existing file has, and their URLs."""
 
     records: int | None
     """Number of records; None if the file is not readable."""
@@ -63,7 +63,7 @@ class EarlierOutput(NamedTuple):
 
 def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     """
-    Return the records in an output file; none if the file does not exist.
+    Return how many records an output file has, and their URLs. A missing file counts as empty.
 
     Args:
         file: its path.
@@ -100,7 +100,7 @@ class RunOutput:
             would lose records of stored pages.
         fields: field names, in column order. None: the fields of rules and extractors in
             `settings`, or all fields if there are no rules and extractors.
-        settings: the settings of the aragog that fetches.
+        settings: the settings of the running system.
         items: write items of these kinds; () for all kinds. None: write pages, unless `settings`
             only define kinds of items.
         append: append to the existing file instead.
@@ -163,7 +163,7 @@ class RunOutput:
         """
         Add the page of a canonical URL, unless it was added before.
 
-        With a store, its main text is extracted during the run.
+        With a store, the page's main text is extracted during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.enqueue(store, url)
@@ -323,7 +323,7 @@ def _create_item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns of items. The columns of functions may be unknown and missing."""
+    """Return the columns of items, except unknown columns that functions fill."""
     return {
         PAGE_COLUMN,
         *(column for name in kinds.names for column in kinds.columns_with_files(name)),

@@ -45,7 +45,7 @@ class Snapshot:
     """How many URLs of the run are known so far, including followed links."""
     in_flight: int
     final_states: Mapping[FinalState, int]
-    """Number of URLs that are done but not stored, by outcome."""
+    """Number of URLs that are done, by final state."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
     """How many URLs in flight are waiting, by cause of the wait."""
@@ -80,7 +80,7 @@ class Snapshot:
         return ", ".join([*parts, f"{in_progress} in progress"] if in_progress > 0 else parts)
 
     def outcomes(self) -> str:
-        """Describe the outcomes of unstored URLs."""
+        """Describe the final states of the URLs that are done."""
         return ", ".join(
             f"{n} {state}" for state in FinalState if (n := self.final_states.get(state))
         )
@@ -129,8 +129,8 @@ def watch(
         enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second. It checks on the processes.
-        count_causes: counts what URLs are waiting for (`waiting_for`). Called once per second or
-            line.
+        count_causes: counts URLs by what they are waiting for (`waiting_for`). Called once per
+            second or line.
         line_every_s: time between two lines.
         earlier_s: how long the run was already watched by an earlier call.
     """
@@ -197,8 +197,8 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     Count waiting URLs by cause: a slot (their domain's turn), a retry, robots.txt or a worker.
 
-    URLs in a domain's queue (waiting for a slot or a failed robots.txt) are counted for all
-    producers, and other URLs only for this request id.
+    URLs in a domain's queue (waiting for a slot, or for another attempt to fetch robots.txt) are
+    counted for all producers, and other URLs only for this request id.
 
     If a queue has more than `MAX_SAMPLED_MESSAGES` messages, its counts are extrapolated. The
     result is empty if the server does not respond.

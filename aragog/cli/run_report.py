@@ -47,7 +47,7 @@ _OUTCOME_SETTINGS = {
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
 
-# A card shows these first, then the fields of the page's type.
+# A card shows these first, then the page's other fields.
 FIRST_FIELDS = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
@@ -70,7 +70,7 @@ def print_problems(
     Args:
         problems: the run's first problems.
         count: the total number of problems.
-        settings: the settings of the aragog that fetches.
+        settings: the settings of the running system.
         console: prints the table.
     """
     rows = [

@@ -97,7 +97,7 @@ class RunTracker:
     Each URL takes about 100 bytes, and 120 more while it is in flight.
 
     Args:
-        settings: the settings of the aragog that fetches.
+        settings: the settings of the running system.
         store: the store with the outcomes.
         on_stored: called with each stored URL's canonical URL.
         refresh: the run also fetches stored pages again.
@@ -216,7 +216,7 @@ class RunTracker:
                 ):
                     break
             # Read the held links first, so that none is missed: a page's links are held before the
-            # page is done, and listed here before they are released.
+            # page is done, and are listed as followed before they stop being held.
             if self._crawl:
                 self.held = self._counts.totals([self._crawl]).held
             # Workers list followed links before their page is done.

@@ -67,7 +67,7 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
 
 
 def _configure_logs(settings: LogSettings) -> None:
-    """Log to standard error, messages in the configured format, and requests as JSON."""
+    """Log to standard error: messages in the configured format, and requests as JSON."""
     configure(settings)
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))

@@ -61,7 +61,7 @@ def _fetch_first(
     wait_s: float,
 ) -> FetchedPage:
     """Return a URL's record. If it is unknown or too old, the page is fetched first."""
-    from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
+    from aragog.bootstrap.api import open_client  # noqa: PLC0415 - it imports Celery
 
     with open_client(command_settings()) as client:
         return client.get_fresh(

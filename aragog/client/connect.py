@@ -86,7 +86,7 @@ def _thrift_backend(
     tls: ssl.SSLContext | None,
     formats: Mapping[str, str] | None,
 ) -> Backend:
-    from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - an extra
+    from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - optional package
 
     host, port = parts.hostname or "127.0.0.1", parts.port or THRIFT_PORT
     return ThriftBackend(

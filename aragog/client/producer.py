@@ -48,8 +48,8 @@ class Backlog:
     """The number of URLs that were accepted but are neither stored nor given up on yet."""
     memory_share: float
     """
-    The fraction of `maxmemory` that the fullest server in `redis.url` and `redis.nodes` uses, or
-    the broker's emptiest shard if that is fuller. From 0.8 on, enqueueing raises `SlowDown`.
+    The fraction of `maxmemory` in use, on the fullest server in `redis.url` and `redis.nodes` or on
+    the broker's emptiest shard, whichever is larger. From 0.8 on, enqueueing raises `SlowDown`.
     """
     fetching_waits: bool
     """
@@ -119,7 +119,7 @@ class Aragog:
     @takes(EnqueueArguments)
     def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
-        Enqueue URLs, in any form, and return a result for each, in order.
+        Enqueue URLs, in any spelling, and return a result for each, in order.
 
         Accepts up to about 100,000 URLs per call; use `enqueue_all` for more.
 
@@ -127,7 +127,8 @@ class Aragog:
 
         Raises:
             BrokerUnavailable: some URLs may not have been enqueued. Call again with all of them.
-            SlowDown: the same, because a server is nearly full; see `backlog`.
+            SlowDown: some URLs may not have been enqueued, because a server is nearly full; see
+                `backlog`.
             BadInput: an option is invalid.
         """
         return list(self._enqueuer.enqueue(urls, arguments.options()))
@@ -146,7 +147,7 @@ class Aragog:
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
-        Keep URLs fresh for `owner` until `unwatch` is called with any form or alias of the URL.
+        Keep URLs fresh for `owner` until `unwatch` is called with any spelling or alias of the URL.
 
         This does not fetch the URL, so call `enqueue` as well. Workers process the sent messages
         within seconds. Idempotent. If an owner calls both `watch` and `unwatch` for a URL, the

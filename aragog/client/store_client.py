@@ -87,7 +87,7 @@ class Client(AbstractContextManager["Client"]):
     """
     Reads and writes the UrlStore. It is thread-safe. Create a new one after a fork.
 
-    Every method accepts any form of a URL and raises
+    Every method accepts any spelling of a URL and raises
 
     - `InvalidUrl`, `BadInput`: the arguments are wrong; nothing was sent or written;
     - `AccessDenied`: the token lacks the scope;

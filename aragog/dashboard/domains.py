@@ -211,7 +211,7 @@ class DomainList:
     The limiter keys of all known domains, in pages.
 
     Args:
-        walk: starts an iteration over the store's hosts, after some reversed labels.
+        walk: starts an iteration over the store's hosts after the given reversed labels.
         key_of: returns the limiter key of a host.
         known: keys in the limiter or the overrides. They may have no stored URLs.
         may_split_key: returns True if some subdomains of a key may have different keys, because of

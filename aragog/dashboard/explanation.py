@@ -30,13 +30,13 @@ MAX_ALIASES = 20
 MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
 FIRST_FACTS = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
-# Facts that are timestamps, shown relative to now.
+# The suffix of facts that are timestamps, which are shown relative to now.
 _TIME_SUFFIX = "_at_ms"
 
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    Explain a URL in any form. This takes about ten reads and writes nothing.
+    Explain a URL in any spelling. This takes about ten reads and writes nothing.
 
     Raises:
         InvalidUrl: the URL cannot be normalized.

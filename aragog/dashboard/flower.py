@@ -66,7 +66,7 @@ def install(
 
 def no_crawls() -> CrawlControl:
     """
-    Take the place of the function that returns the crawl control, on systems without crawls.
+    The function for `crawls` on systems without crawls.
 
     Raises:
         BadInput: always.

@@ -53,7 +53,7 @@ class DashboardPage(FlowerPage):
 
 
 class UrlPage(DashboardPage):
-    """Shows a URL's card, explanation and links, with a button that fetches it now."""
+    """Shows a page's Rich Pin, explanation and links, with a button that fetches the URL now."""
 
     tab = "aragog-url"
     _refresh: Refresh

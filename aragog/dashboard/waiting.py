@@ -17,7 +17,7 @@ from urlspelling.domain import origin
 MAX_SITES = 5
 """Maximum number of sites listed in a note."""
 MAX_LINES = 1000
-"""How many of the longest queues are checked for sites whose robots.txt is unreachable."""
+"""How many of the longest domain queues are checked for sites whose robots.txt is unreachable."""
 
 
 def waiting_counts(components: Components) -> dict[str, int]:

@@ -25,7 +25,9 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""One module per extra, to check if the extra is installed. Add-ons pass theirs to `require`."""
+"""
+One module per extra, to check if the extra is installed. Add-ons pass their modules to `require`.
+"""
 
 
 def has(extra: str) -> bool:

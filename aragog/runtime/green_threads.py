@@ -5,8 +5,8 @@ A fetching worker has hundreds of requests in progress. With one thread per requ
 threads took a fifth of its CPU time. `GreenPool.batch` runs calls as greenlets in the submitting
 thread. A call yields whenever it uses this module to wait for a socket (`wait_readable`,
 `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread (`GreenEvent`). Code that
-holds a `threading.Lock` must not wait in these ways. Outside of a batch, they block the thread as
-usual.
+holds a `threading.Lock` must not wait in these ways. Outside of a batch, waiting blocks the thread
+as usual.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _clock = SystemClock()
 _timer_numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""When more timers of finished waits than this have accumulated, they are removed."""
+"""Timers of finished waits are removed once about this many have accumulated."""
 
 
 class _GreenWait:
@@ -65,7 +65,6 @@ class _Hub:
 
     def __init__(self) -> None:
         self.running_calls = 0
-        """The number of running calls."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
         self._poll = select.epoll()

@@ -3,7 +3,8 @@ Checks of Host headers, which protect local servers from DNS rebinding.
 
 A web page can make its host name resolve to a loopback address, and then read an API that trusts
 local clients. Such requests have the page's host name in their Host header, so local servers accept
-only the names in the settings. An IP address is safe, because no name was resolved.
+only `localhost` and the names in the settings. IP addresses are accepted, too, because no name was
+resolved.
 """
 
 from __future__ import annotations

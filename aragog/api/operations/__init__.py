@@ -9,6 +9,6 @@ The operations, with typed requests, responses and errors. They do not depend on
     crawling, crawl*      enqueuing, fetching now, crawls
     reading, *_reads      records, links and content of pages; also `page_texts`, `pin_card`
     writing, field_*      fields that applications write
-    jobs, job_*, queue_*  queues of job types
+    jobs, job_*, queue_*  job queues for workers in other programs
     graph*                graphs of applications
 """

@@ -18,7 +18,7 @@ Domain = Annotated[str | None, Option("All URLs of a domain and its subdomains."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """The target of a takedown. Exactly one of the three is set."""
+    """The target of a takedown. Exactly one of `url`, `host` and `domain` is set."""
 
     url: Annotated[
         str | None,

@@ -13,10 +13,7 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""
-Slots are looked up for at most this many domains, those with the most unfinished URLs. A slot is
-a time at which a URL may be fetched.
-"""
+"""Estimates only consider this many domains, those with the most unfinished URLs."""
 MAX_SLOWEST_DOMAINS = 10
 _IN_FLIGHT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -43,7 +40,7 @@ class BatchProgress:
     in_flight: int
     estimated_finish_at_ms: int | None
     """
-    The estimated finish time in ms since the epoch, based on the domains' slots and rates. With
+    The estimated finish time in ms since the epoch, based on the domains' backlogs and rates. With
     retries or a slow store, the batch finishes later. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]

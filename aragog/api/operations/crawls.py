@@ -109,7 +109,7 @@ class NotYourCrawl(AccessDenied):
 
 def check_owner(caller: Caller, name: str) -> None:
     """
-    Check that the caller may change a crawl or add URLs.
+    Check that the caller may change a crawl or add URLs to it.
 
     Raises:
         NotYourCrawl: another token started the crawl, and this one does not have the scope `admin`.
@@ -141,7 +141,7 @@ def get_token_crawl(token: str | None, control: CrawlControl | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrawlsRequest:
-    """All crawls."""
+    """No options, because all crawls are listed."""
 
 
 @operation(

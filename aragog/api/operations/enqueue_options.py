@@ -49,8 +49,8 @@ class EnqueueArguments:
     """
     The options for enqueuing in Python, over HTTP and Thrift, and on the command line.
 
-    This is the only list of these options. The Thrift contract has a line for each. An option that
-    fetching uses is also a field of `EnqueueOptions` and of `UrlJob`.
+    This is the only list of these options. The Thrift contract also declares each of them. An
+    option that fetching uses is also a field of `EnqueueOptions` and of `UrlJob`.
     """
 
     priority: Annotated[int, Option("0 (most urgent) to 9.", minimum=0, maximum=9)] = (

@@ -63,7 +63,7 @@ class FetchRequest:
     """The arguments of one fetch."""
 
     url: str
-    """The URL, in any form."""
+    """The URL, in any spelling."""
     max_wait_ms: int = 0
     """From 0 to `MAX_WAIT_MS`. With 0, only later callers get the fetched page."""
     max_age_s: float | None = None
@@ -166,7 +166,8 @@ class Fetching:
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
         Like `fetch_now`, but for callers with their own event loop. Each step is one blocking call.
-        A caller that resumes before a yielded wait has completed gets the data stored by then.
+        If the caller resumes before a yielded wait has completed, the response is the data stored
+        by then.
         """
         url = normalize(request.url)
         check_request_id(request.request_id)
@@ -174,7 +175,7 @@ class Fetching:
         response = previous = self._read_stored(url, request)
         if not self._must_fetch(response, request):
             return response
-        # Check this here, because producers only check hosts and domains.
+        # Check this here, because producers check a copy of the takedowns, which may be old.
         if self.store.takedowns.refused([url]):
             return replace(response, reason=TAKEN_DOWN)
         must_respond_now = self._draining or self.completions.count >= self.max_waiting

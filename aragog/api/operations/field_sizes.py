@@ -38,7 +38,7 @@ class FieldSizePage:
 
 @dataclass(frozen=True, slots=True)
 class FieldSizesRequest:
-    """A part of a record's fields."""
+    """Which fields of a record to list."""
 
     url: Url
     limit: Limit = 100

@@ -386,8 +386,8 @@ def _apply_changes(caller: Caller, name: str, kind: str, changes: Sequence[Graph
 
 def _edge_keys(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
     for change in changes:
-        assert change.type is not None  # noqa: S101 - `_check_change` refused it
-        assert change.other is not None  # noqa: S101 - `_check_change` refused it
+        assert change.type is not None  # noqa: S101 - `_check_change` rejects None
+        assert change.other is not None  # noqa: S101 - `_check_change` rejects None
         yield EdgeKey(
             parse_node_id(change.node, name), change.type, parse_node_id(change.other, name)
         )

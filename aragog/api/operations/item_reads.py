@@ -110,7 +110,7 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
 
 def _check_kind(caller: Caller, kind: str, site: str) -> None:
     """
-    Check that a kind is in `extract`, or that items are still stored.
+    Check that a kind is in `extract`, or that the site still has stored items of this kind.
 
     Raises:
         BadInput: the kind is unknown. The message lists the known kinds.

@@ -69,8 +69,8 @@ class JobWaits:
         """
         Take a place among the callers that may wait. Yields False if there are too many already.
 
-        A caller keeps its place while it looks for jobs in vain and waits again. Otherwise a caller
-        that comes later could take the place in between.
+        A caller keeps its place when it finds no jobs and waits again. Otherwise, a later caller
+        could take the place.
         """
         with self._lock:
             is_free = self._count < self._max_callers
@@ -152,7 +152,7 @@ class JobWaits:
         return True
 
     def _check_now(self) -> None:
-        with suppress(BlockingIOError):  # the thread has not read earlier signals yet
+        with suppress(BlockingIOError):  # the thread has unread bytes, so it will wake
             self._wake_writer.send(b"!")
 
     # The methods below run in the thread.

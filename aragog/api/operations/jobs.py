@@ -200,7 +200,7 @@ class Jobs:
     def _claim(
         self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str
     ) -> tuple[list[ClaimedJob], float | None]:
-        """Return due jobs from all shards, and the seconds until the next one is due."""
+        """Claim due jobs on all shards. Also returns the seconds until the next job is due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         last_error: BrokerUnavailable | None = None

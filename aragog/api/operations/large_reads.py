@@ -2,10 +2,10 @@
 Limit how many large reads of an embedded store run at the same time.
 
 Reading a record takes several times its stored size in memory, for the row, its values, their JSON
-and the response. Responses are counted (`memory.py`) only once they exist. Until then, sixteen
-threads that each build a 30 MB response would use gigabytes. A read above 1 MiB therefore waits for
-one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`. Both rows and results
-count, because two reads of the same record share its row, but not the result.
+and the response. Responses count toward the memory limit (`memory.py`) only once they exist. Until
+then, sixteen threads that each build a 30 MB response would use gigabytes. A read above 1 MiB
+therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`.
+Both rows and results count, because two reads of the same record share its row, but not the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""How long a read waits for a permit. Large reads take less time; deadlines are longer."""
+"""
+How long a read waits for a permit: longer than a large read takes, but not until its deadline.
+"""
 
 
 class TooManyReads(TransientError):

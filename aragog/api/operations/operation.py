@@ -57,7 +57,7 @@ class Pool(StrEnum):
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
 """`aragog.client.Aragog.enqueue`."""
 Explain = Callable[[str], "Explanation"]
-"""Explains a URL in any form. Raises InvalidUrl if it cannot be normalized."""
+"""Explains a URL in any spelling. Raises InvalidUrl if it cannot be normalized."""
 
 
 class TakedownsChanged(Protocol):

@@ -1,7 +1,7 @@
 """
 Provide the main text of stored pages. If the text is not stored with the page, it is extracted when
-a caller wants it. `text_processes` does this in other processes, so that it does not delay the
-threads that read and write the store.
+a caller wants it. `text_processes` extracts texts in other processes, so that the threads that read
+and write the store are not delayed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PageTexts:
         settings: the text finder and the limits for each page.
         deadline_s: time limit for extracting a page's text, from the request on.
         max_waiting: how many pages may wait for a process.
-        slow_site_s: a site whose pages took longer than this within a minute may not use the last
+        slow_site_s: a site whose pages took more than this in the last minute may not use the last
             available process.
     """
 
@@ -77,7 +77,7 @@ class PageTexts:
         stored = self._stored_text(store, url, form, finder)
         if stored is not None:
             return stored
-        from richpins.documents import is_read  # noqa: PLC0415 - with its parsers
+        from richpins.documents import is_read  # noqa: PLC0415 - it imports the parsers
 
         page = store.content(url)
         if page is None or not is_read(page.meta.get("content_type")):

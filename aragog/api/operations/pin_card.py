@@ -1,5 +1,5 @@
 """
-Build a page's card: picture, title, price and description, each with its source and age.
+Build a page's card: a picture, and a title, price and description with their sources and ages.
 
 All strings come from the page and are untrusted. Escape them before showing them.
 """

@@ -2,9 +2,9 @@
 Control which queues other programs may use, and under which names.
 
 A door is an interface to queues: HTTP, Thrift, or Python without a server. A queue that was created
-through one door is open to all. A Celery app's queue is open to the doors that its job types list
-(`pinlater.job_types`). The crawler's queues are open to none. Queues have the same names as in
-pinlater.
+through one door is open to all doors. A Celery app's queue is open to the doors that its job types
+list (`pinlater.job_types`). The crawler's queues are open to no door. Queues have the same names as
+in pinlater.
 
 Up to version 0.1, queue NAME was called `jobs.NAME` in pinlater, and bodies had no content type.
 Jobs that are still in `jobs.NAME` are claimed together with those in NAME.
@@ -22,7 +22,7 @@ from pinlater.cluster import Cluster
 from pinlater.shard import Shard
 
 LEGACY = "jobs."
-"""The prefix of these queues up to version 0.1."""
+"""The prefix of other programs' queues up to version 0.1."""
 CACHE_S = 2.0
 LEGACY_CACHE_S = 10.0
 T = TypeVar("T")

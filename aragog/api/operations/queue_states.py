@@ -46,7 +46,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class KeptJob:
-    """A job in a list."""
+    """A job, as `list_jobs` returns it."""
 
     job_id: str
     state: str
@@ -154,7 +154,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change a queue's settings under its current name and the name in older versions."""
+        """Change the settings of a queue and of its predecessor from older versions."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

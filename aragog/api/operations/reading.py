@@ -103,7 +103,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
-    """Return a record's extras, as members of `PageRecord`."""
+    """Return the members of `PageRecord` that `include` lists."""
     values: dict[str, Any] = {}
     if "aliases" in include:
         values["aliases"] = tuple(store.aliases.of(url)[:MAX_ALIASES])

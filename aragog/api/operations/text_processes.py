@@ -9,8 +9,8 @@ Callers that want the text of the same bytes share one extraction, and a page th
 limits is refused for a while. So a hostile page costs the same, no matter how often it is
 requested.
 
-The site that used the least time in the last minute comes next. Sites that used more than
-`SLOW_SITE_S` must leave one process to the others. Even many hostile pages from one site delay
+The next page comes from the site that used the least time in the last minute. Sites that used more
+than `SLOW_SITE_S` must leave one process to the others. Even many hostile pages from one site delay
 another site's page by at most one extraction.
 
 A process takes 0.5 s to start and is then kept. It ends when its input is closed, so it never
@@ -51,7 +51,7 @@ _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
 """A site whose pages took more than this in total counts as slow. A page takes about 25 ms."""
 SITE_TTL_S = 60.0
-"""The time that a site used is forgotten this long after its most recent page."""
+"""A site's used time is reset this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
@@ -84,7 +84,7 @@ class TextRun:
     site: str = ""
     """The registered domain of the page."""
     counts_as_slow: bool = False
-    """True if the run counts towards the processes that slow sites may use."""
+    """True if the run occupies one of the processes that slow sites may use."""
 
     @property
     def abandoned(self) -> bool:
@@ -99,7 +99,7 @@ class TextProcesses:
         settings: the text finder and the limits for each page.
         deadline_s: time limit for a page, from the request on.
         max_waiting: how many pages may wait for a process.
-        slow_site_s: a site whose pages took longer than this within a minute may not use the last
+        slow_site_s: a site whose pages took more than this in the last minute may not use the last
             process.
     """
 
@@ -135,7 +135,10 @@ class TextProcesses:
 
 
 class _SharedState:
-    """State shared by `TextProcesses` and its threads, which do not keep `TextProcesses` alive."""
+    """
+    The state of `TextProcesses`, in its own object so that threads do not keep `TextProcesses`
+    alive.
+    """
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
         self._settings = settings

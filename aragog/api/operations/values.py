@@ -19,7 +19,7 @@ MAX_ITEMS = 1000
 MAX_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
-"""The names of a record's extras."""
+"""The members of a record that are only returned on request."""
 
 Url = Annotated[str, Option("The URL, in any spelling. Aliases are followed.", is_url=True)]
 Fields = Annotated[
@@ -66,7 +66,7 @@ class PageRecord(Record):
     inlinks: int | None = None
     """Number of links to the page."""
     fetch: FetchRecord | None = None
-    """The report on the last fetch. None also if there was no fetch."""
+    """The report on the last fetch. Also None if there was no fetch."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Which of these three were requested."""
 
@@ -160,7 +160,7 @@ class ExplanationLine:
     name: str
     text: str
     note: str = ""
-    """Its source or age."""
+    """The source or age of the fact."""
 
 
 @dataclass(frozen=True, slots=True)

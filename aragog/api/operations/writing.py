@@ -106,7 +106,7 @@ def put(caller: Caller, request: PutRequest) -> str:
 def _write(store: UrlStore, request: PutRequest) -> str:
     """
     Write before deleting, so that a refused write deletes nothing. `replace` deletes only values
-    from before this write. It keeps later values, by writers that have seen the new version.
+    from before this write. It keeps the values of writers that have already seen the new version.
     """
     sizes = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in sizes if name not in request.fields]

@@ -9,7 +9,7 @@ import time
 import orjson
 
 access_log = logging.getLogger("aragog.access")
-"""INFO, one JSON object per line."""
+"""Logs one JSON object per line, at level INFO."""
 MAX_TARGET_BYTES = 500
 
 
@@ -27,7 +27,7 @@ class AccessLog:
         """A separate generator, because programs may seed Python's global one."""
 
     def should_log(self, *, failed: bool) -> bool:
-        """Return True if a request should be logged. `failed`: the server failed to respond."""
+        """Return True to log a request. `failed` means that the server failed to respond."""
         return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(

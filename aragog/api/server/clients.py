@@ -2,9 +2,9 @@
 A server's connected clients. Their number is limited, in total and per address, and so is the time
 for which a client may be slow.
 
-An attacker can easily open many idle connections. A full server therefore closes one of them: of
-the connections from the address with the most, the one that has been idle the longest. It refuses a
-new client only if all connections, or all from the client's address, are busy.
+An attacker can easily open many idle connections. A full server therefore closes an idle
+connection, if possible one from the address with the most connections. It refuses a new client only
+if all connections, or all from the client's address, are busy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConnectedClient(Protocol):
         """The monotonic time at which it became idle, or None while it is handling a request."""
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
 
     def end_if_late(self, now_s: float) -> None:
         """Close the connection if the client is too slow or has been silent for too long."""

@@ -49,8 +49,8 @@ MIN_DELAY_S, MAX_DELAY_S, INITIAL_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
-If the primary has not responded for ten times its 99th percentile, within these bounds, it counts
-as down. Every late read is then hedged regardless of `MAX_STANDBY_SHARE`.
+If the primary has not responded for ten times its 99th-percentile latency, within these bounds, it
+counts as down. Every late read is then hedged regardless of `MAX_STANDBY_SHARE`.
 """
 DEADLINE_SHARE = 0.5
 """A read that has waited for this fraction of its deadline is always hedged."""
@@ -134,7 +134,7 @@ class HedgePolicy:
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Return True to send a late read to the standby, always if the primary is down."""
+        """Return True to send a late read to the standby. With `down`, always returns True."""
         if self._budget < 1 and not down:
             return False
         self.hedged += 1

@@ -12,7 +12,7 @@ from aragog.api.problems import Problem, unavailable
 SMALL_BYTES = 65_536
 """
 Frames (Thrift messages) and responses up to this size are not counted. `serving.max_connections`
-limits them. Larger responses are written in pieces of this size.
+limits their number. Larger responses are written in pieces of this size.
 """
 
 UNCOUNTED_BYTES = 16_384
@@ -88,7 +88,8 @@ class MemoryLimit:
 class GrowingBytes:
     """
     A context manager that counts a response's bytes while a thread is reading its parts. On exit,
-    it releases all bytes. After that, a thread that missed its deadline can count no more.
+    it releases all bytes. After that, a thread that missed its deadline cannot count any more
+    bytes.
 
     Args:
         memory: counts the bytes.

@@ -37,7 +37,7 @@ from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:
-    """Report which settings are checked, and which of these have no effect."""
+    """Report which settings are checked, and which of this command's settings have no effect."""
     in_use = system.in_use
     if in_use.differing:
         yield Finding("settings", ok=False, text=in_use.difference("this command"))
@@ -127,7 +127,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
     If Redis and the broker are external, these servers may run on another machine, so it is not an
-    error if nothing listens here. If a standalone aragog is down, a listener is another program.
+    error if nothing listens here. If a standalone aragog is down, any listener is another program.
     """
     listening = system.wait_for(
         lambda: listeners(system.settings), lambda found: all(found.values())

@@ -24,7 +24,10 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files. The finding lists unread files."""
+"""
+Time limit for reading SQLite files. The finding says how many files could not be read completely in
+this time.
+"""
 _PROGRESS_STEPS = 10_000
 """SQLite instructions between two checks of the time limit."""
 _REPAIR_REMEDY = "run `aragog store repair` to copy its readable rows to a new file"

@@ -321,10 +321,10 @@ def _check_nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
 
 def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that the broker's server has no queue that no worker reads.
+    Check that workers read every queue on the broker's server.
 
-    Producers use such a queue without an error if their broker URL has another database number, or
-    starts with `redis://` instead of `pinlater://`.
+    Producers use an unread queue without an error if their broker URL has another database number,
+    or starts with `redis://` instead of `pinlater://`.
     """
     url = system.resolved.broker.url
     if system.is_down or kind_of(url) != "pinlater":

@@ -28,7 +28,7 @@ TABLE_NAMES = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
-"""The tables that a repair scans, by name."""
+"""Descriptions of the tables that a repair scans, by name."""
 
 
 @click.command("create-tables")

@@ -93,7 +93,7 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Handles plain reads, which therefore do not reach the ASGI application."""
+        """Handles simple reads of records without the ASGI application."""
         guard = RequestGuard(CompressedResponses(self._build_router(services)), settings, observer)
         self.bodies = guard.bodies
         """Limits the memory for request bodies."""

@@ -80,7 +80,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`. Shared reads use them as well."""
+        """The threads for `metadata`. `ReadBatches` uses them as well."""
         return self._metadata
 
     async def metadata(

@@ -61,7 +61,7 @@ class HttpService:
 
     Attributes:
         app: handles requests.
-        fast_reads: handles plain reads.
+        fast_reads: handles simple reads of records without ASGI.
         settings: limits.
         clients: counts connections.
         unsent: counts large responses of `fast_reads`.
@@ -206,7 +206,7 @@ class ApiConnection(asyncio.Protocol):
     # Called by exchanges
 
     def pause_reading(self) -> None:
-        """Leave data from the client in the kernel."""
+        """Stop reading, so that further data from the client stays in the kernel."""
         if not self._is_reading_paused and self._state is not HttpState.CLOSING:
             self._is_reading_paused = True
             self.transport.pause_reading()
@@ -347,8 +347,8 @@ class ApiConnection(asyncio.Protocol):
     def _linger(self) -> None:
         """
         Close after the response to an incomplete request. Closing a socket with unread bytes resets
-        it, and the client may lose the response. The rest of the request is therefore read and
-        discarded until the client closes the connection (RFC 9112, 9.6). This ends after
+        the connection, and the client may lose the response. The rest of the request is therefore
+        read and discarded until the client closes the connection (RFC 9112, 9.6). This ends after
         `MAX_LINGER_BYTES` or `head_timeout_s`, or earlier if the server is full.
         """
         has_sent_nothing = self._state is HttpState.NEW

@@ -60,7 +60,7 @@ class ExchangeConnection(Protocol):
     transport: asyncio.Transport
 
     def pause_reading(self) -> None:
-        """Leave data from the client in the kernel."""
+        """Stop reading, so that further data from the client stays in the kernel."""
 
     def resume_reading(self) -> None:
         """Resume reading, if no other request is waiting."""
@@ -189,8 +189,8 @@ class AsgiExchange(Exchange):
         self._can_receive.set()
 
     def hang_up(self) -> None:
-        # A client that only stops sending cannot be told from one that disconnects. An endless
-        # response, such as a stream of events, has to end in both cases.
+        # A client that only stops sending looks like one that disconnects. An endless response,
+        # such as a stream of events, has to end in both cases.
         self._has_hung_up = True
         self._can_receive.set()
 

@@ -192,7 +192,7 @@ class _Exchange:
         body = message["body"]
         *starts, last = range(0, len(body), SMALL_BYTES)
         for start in starts:
-            # Copy it, because a view would keep the whole body in memory.
+            # Copy the piece, because a view would keep the whole body in memory.
             piece = bytes(body[start : start + SMALL_BYTES])
             await self._send({"type": message["type"], "body": piece, "more_body": True})
         return {**message, "body": bytes(body[last:])}

@@ -79,9 +79,9 @@ class Query:
 
 def refuse_cross_site(request: Request) -> None:
     """
-    Refuse a request that a browser sends for another site's page. Call this for requests with side
-    effects that need no preflight request, such as forms, and reads that fetch. Only browsers set
-    the headers that are checked.
+    Refuse a request that a browser sends for another site's page. Call this for requests that have
+    side effects but need no preflight request: forms, and reads that fetch. Only browsers set the
+    headers that are checked.
 
     Raises:
         Problem: 403, the request comes from another site.

@@ -104,7 +104,7 @@ class RequestParser:
         self._upgrades = False
         """True if httptools ends the request after its head."""
         self._is_reparsing = False
-        """True while httptools parses an already processed head again."""
+        """True while httptools parses the short head from `_continue_without_upgrade`."""
         self._parser = self._new_parser()
 
     @property

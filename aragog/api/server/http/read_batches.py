@@ -43,10 +43,11 @@ class RecordRead(ThreadCall):
 
     Args:
         read: reads the store.
-        url: the URL, in any form.
+        url: the URL, in any spelling.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
-        on_done: called once on the event loop with the result and the bytes counted in `memory`.
+        on_done: called once on the event loop, with the result and how many bytes `memory` counts
+            for it.
         memory: counts large results until they have been sent.
         deadline_s: the deadline, by `time.monotonic`.
     """

@@ -32,7 +32,7 @@ def read_records(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     """
-    Read the records of URLs in any form, in order.
+    Read the records of URLs in any spelling, in order.
 
     Raises:
         TransientError: the store does not respond.

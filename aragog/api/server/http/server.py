@@ -137,7 +137,7 @@ class ApiServer(uvicorn.Server):
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Create a connection's protocol, instead of uvicorn's."""
+        """Create the protocol (`ApiConnection`) of an accepted connection."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )

@@ -152,7 +152,7 @@ class Call(ThreadCall):
             self.fail_with(error)
 
     def group_filter(self) -> Callable[[Call], bool] | None:
-        """Return a predicate for calls that can share a call to the store with this one."""
+        """Return a predicate for calls that can share one read of the store with this call."""
         method, other_arguments = self.method, wire.after_string(self.frame, self.arguments_offset)
         if other_arguments is None or method.can_batch is None:
             return None

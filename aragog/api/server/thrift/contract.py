@@ -65,7 +65,7 @@ class EncodedValue(bytes):
 
 def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     """
-    Return every method by its wire name.
+    Return every method by its name in messages, such as `UrlStore:get`.
 
     Args:
         services: objects with a method for each call, by service name.

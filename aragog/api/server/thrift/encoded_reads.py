@@ -1,9 +1,9 @@
 """
 Optimized versions of `get` and `get_many`, which encode stored values as Thrift records.
 
-Calls that select fields, but no `facts` (data about the last fetch), share a read. That takes half
-the CPU time of the generic operation for `get`, and less for `getMany` (docs/adr/0109). Records are
-encoded with a template (docs/adr/0126).
+Calls that select fields, but no `facts` (data about the last fetch), share a read. This takes less
+than half of the generic operation's CPU time (docs/adr/0109). Records are encoded with a template
+(docs/adr/0126).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ LEFT_OUT results.
 
 
 def record_facts(record: Record) -> dict[str, Any]:
-    """Return the members of a Record that only callers with `facts` request."""
+    """Return the members of a Record that callers only get with `facts`."""
     return {
         "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
         "content_bytes": record.content_bytes,
@@ -135,8 +135,8 @@ class EncodedReads:
     @staticmethod
     def can_batch_get(arguments: Mapping[str, Any]) -> bool:
         """
-        Return True if `get` calls can share a read. They must have these arguments, except the URL.
-        The arguments must select fields and request nothing else.
+        Return True if `get` calls that only differ in the URL can share a read. To allow this, the
+        arguments must select fields and request nothing else.
         """
         options = arguments.get("options")
         needs_generic_read = options is not None and (

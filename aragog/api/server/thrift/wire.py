@@ -120,7 +120,7 @@ def _after_string(frame: bytes, offset: int) -> tuple[str, bytes] | None:
 
 
 def _after_strings(frame: bytes, offset: int) -> tuple[list[str], bytes] | None:
-    """Split arguments that start with a list of strings. Takes a third of the library's time."""
+    """Split arguments that start with a list of strings. Takes a third of thriftpy2's time."""
     if frame[offset : offset + 4] != _FIRST_STRINGS:
         return None
     strings: list[str] = []

@@ -59,7 +59,7 @@ _READ_SECURITY: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE_WRITES = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 _CRAWL_OPERATIONS = ("delete_crawl",)
-"""Operations in other pools than BROKER, FETCH and EXPLAIN that need a server with crawls."""
+"""Operations that need a server with crawls, in pools other than BROKER, FETCH and EXPLAIN."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",

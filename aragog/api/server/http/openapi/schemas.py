@@ -172,7 +172,7 @@ def response_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[st
 
 
 def build_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of a type, as `json_values.to_json` writes it."""
+    """Return the JSON schema of a type's values, as `json_values.to_json` writes them."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)

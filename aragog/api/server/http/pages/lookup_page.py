@@ -49,7 +49,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """Return a link to the URL's page. It is the same for every form of the URL."""
+    """Return a link to the page about a URL. The link is the same for every spelling of the URL."""
     path = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{path}">'
