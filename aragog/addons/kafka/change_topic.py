@@ -122,7 +122,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the stored cursor, or None before the first. All changes up to it were acknowledged.
+        Return the stored cursor, or None if there is none. All changes up to it were acknowledged.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.

@@ -49,7 +49,8 @@ def read_costs(path: Path | None = None) -> Costs:
     Return the costs of this version of aragog, overridden by the values in a file.
 
     Args:
-        path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.
+        path: a TOML file with a table for each cost to override, such as `[s3_put]` with
+            `value = 0.000004`.
 
     Raises:
         BadInput: the file cannot be read, has an unknown cost, or has a value below 0.

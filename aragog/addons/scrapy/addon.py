@@ -112,7 +112,7 @@ def _report_unhandled(error: Exception) -> None:
 
 
 _COMMANDS = "scrapy.commands."
-"""Commands that run no crawl: `shell`, `parse`, `fetch`, `view` and `check`."""
+"""Where Scrapy's commands are. `shell`, `parse`, `fetch`, `view` and `check` run no crawl."""
 
 
 def is_one_off(crawler: Crawler) -> bool:

@@ -27,7 +27,8 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     """
     Return a function that checks incoming requests.
 
-    With aragog's download handler, which checks URLs and proxies itself, it accepts every request.
+    If aragog's download handler is used, the function accepts every request, because the handler
+    checks URLs and proxies itself.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     chosen_handlers = [handlers.get(scheme) for scheme in ("http", "https")]

@@ -111,7 +111,7 @@ class CrawlState:
         Leave the crawl; returns how many processes are left.
 
         Args:
-            is_over: the last process to leave also forgets the seen requests.
+            is_over: if True, the last process to leave also forgets the seen requests.
         """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_leave")

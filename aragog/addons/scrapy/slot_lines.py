@@ -29,8 +29,8 @@ MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
 """How many requests of a domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
-"""No request is held longer than this for a domain without a slot (such as a paused or stopped
-one)."""
+"""If a domain has no slot for longer than this (it is paused, for example), its requests go back to
+the queue."""
 MAX_DELAY_S = 300.0
 """
 A request returns from the queue after at most this time, or after its domain's wait if that is

@@ -115,7 +115,7 @@ def _is_harmless(settings: BaseSettings, name: str) -> bool:
 
 
 VALUES_ORDER = 890
-"""The middleware's position: after the middlewares that set the header and `meta`."""
+"""The middleware's position: after those that set the User-Agent header and `meta`."""
 _META = {
     "bindaddress": "the operating system chooses the address",
     "dont_obey_robotstxt": "robots.txt is always obeyed; `aragog robots test` explains a refusal",

@@ -303,8 +303,8 @@ def _file_properties() -> WriterProperties:
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
     """
-    Return the table's configuration, without statistics, which would put page data in the
-    log.
+    Return the table's configuration. It turns off statistics, except for `bucket`, because they
+    would put page data in the log.
     """
     interval = f"interval {max(keep_h, 1)} hours"
     return {
