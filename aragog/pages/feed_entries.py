@@ -86,8 +86,8 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Cache of child elements that set no namespace or base URL, by name. Thousands of entries share
-    these elements."""
+    """Cache of child elements that set no namespace or base URL, by name. Thousands of entries
+    share these elements."""
 
 
 @dataclass(slots=True)

@@ -2,9 +2,9 @@
 The version of the rules and code that extract a page's fields.
 
 The version is stored with the page, as `page.rules_version`. If it differs from the current one,
-`aragog reextract` and `aragog run -O` extract the page's fields again, from its stored content. The version is a hash of the
-settings and of the Python files in the settings. Of an installed package, only the name is hashed,
-so run `aragog reextract --all` after you have upgraded the package.
+`aragog reextract` and `aragog run -O` extract the page's fields again, from its stored content. The
+version is a hash of the settings and of the Python files in the settings. Of an installed package,
+only the name is hashed, so run `aragog reextract --all` after you have upgraded the package.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def import_archive(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> ArchiveReport:
     """
-    Store the pages that `read_warc` yields, 25 at a time. Other pages are reported.
+    Store the pages that `read_warc` yields, 25 at a time. Pages that cannot be stored are reported.
 
     A page of 50 KB takes about 10 ms of CPU time.
 

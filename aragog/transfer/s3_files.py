@@ -20,7 +20,7 @@ _NAME = re.compile(r"s3://([^/]+)/(.+[^/])")
 
 class S3File:
     """
-    One object, and access to objects with the same key prefix.
+    One object, and access to its neighbors, whose keys differ only in the last component.
 
     Args:
         name: `s3://BUCKET/KEY`.

@@ -58,7 +58,7 @@ class PageTableRows:
     def __init__(
         self, store: UrlStore, files: DeltaFiles, types: TypedFields, state: TableState
     ) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
+        import pyarrow as pa  # noqa: PLC0415 - an extra; takes 0.2 s
 
         self._arrow, self._store, self._files, self._types = pa, store, files, types
         self._state = state
