@@ -3,10 +3,10 @@ Trains shared dictionaries while a crawl fetches few sites, and erases them when
 this.
 
 Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
-them with a dictionary trained on earlier pages (`packs.shared_dictionaries`). The
-dictionary is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each
-pack has a copy of it, which would take up the savings in a very small pack. Such packs are later
-rewritten by host (`pack_rewrite`).
+them with a dictionary trained on earlier pages (`packs.shared_dictionaries`). The dictionary is
+trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
+copy of it, which would take up the savings in a very small pack. Such packs are later rewritten by
+host (`pack_rewrite`).
 
 A dictionary contains text from the pages that it was trained on. While packs with it exist, the
 packs that it was trained on are not rewritten, so that a takedown finds their records. If bytes in

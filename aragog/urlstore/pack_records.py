@@ -56,7 +56,7 @@ class PackedRecord:
 
     @property
     def own_frame(self) -> bytes:
-        """The record without the pack's dictionary, which may contain other pages' text."""
+        """The record compressed without the pack's dictionary, which may contain pages' text."""
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
     @property

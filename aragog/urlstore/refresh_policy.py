@@ -77,7 +77,7 @@ class Seen:
     source: str | None = None
     """`sitemap` or `feed` for a file that reports changes to pages; None for a page."""
     signal_count: float = 0.0
-    """Number of signals in that file, each weighted by the trust in its host."""
+    """Number of changes that the file reports, each weighted by the trust in its host."""
     not_before_ms: int | None = None
     """Do not request the page before this time, because of Retry-After or because robots rules
     expire then."""
@@ -192,7 +192,7 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
 
 
 def _state_after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
-    """Return the state after a read or a 304."""
+    """Return the state of a sitemap or feed after it was read, or confirmed by a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)

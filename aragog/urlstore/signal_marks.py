@@ -90,7 +90,7 @@ def is_worth_a_fetch(
 
     Fetching a changed page keeps it fresh for 1/rate seconds on average. A regular fetch must gain
     `Kind.marginal_freshness_s`, so a page that changes all the time is not fetched for every
-    signal.
+    reported change.
     """
     if belief <= 0 or usual_s <= 0:
         return False

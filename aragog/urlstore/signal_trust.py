@@ -60,7 +60,7 @@ class Evidence(NamedTuple):
 
 
 class HostTrust(NamedTuple):
-    """The evidence about a host's signals; a tuple of numbers, stored in this order."""
+    """The evidence about a host's signals. The values are stored in this order."""
 
     at_ms: int = 0
     """When the evidence was last reduced by its age."""
@@ -180,12 +180,12 @@ def with_feed(before: HostTrust, key: str) -> HostTrust:
 
 
 def to_cell(trust: HostTrust) -> bytes:
-    """Encode a trust for its cell."""
+    """Encode the trust in a host for its cell."""
     return orjson.dumps((VERSION, *trust))
 
 
 def from_cell(cell: bytes | None) -> HostTrust:
-    """Decode a trust; an empty cell or an unknown version gives a new trust."""
+    """Decode the trust in a host; without evidence if the cell is empty or of unknown version."""
     if not cell:
         return HostTrust()
     version, *values = orjson.loads(cell)

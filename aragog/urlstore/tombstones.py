@@ -1,7 +1,7 @@
 """
-Tombstones: marks for hosts and domains that were taken down.
+Tombstones: markers for hosts and domains that were taken down.
 
-A URL that was taken down individually has a mark in its node instead. These URLs are also listed
+A URL that was taken down individually has a marker in its node instead. These URLs are also listed
 next to the tombstones.
 
 Each tombstone is a row in every bucket of the table of unique values, so none is lost with a

@@ -2,9 +2,9 @@
 Compressed records. Each is a gzip member, or one or more zstd frames. No I/O.
 
 Their first bytes distinguish the two, so a store may contain both. In a page's record, the body is
-a separate frame, copied from the fetch. It follows a frame with the headers, and precedes one with
-the end of the record. "Zstandard Compression for WARC Files 1.0" allows this. Revisits are a single
-frame, and so are records that `pack_upkeep` compressed with a dictionary.
+a separate frame, as compressed by the fetch process. It follows a frame with the headers, and
+precedes one with the end of the record. "Zstandard Compression for WARC Files 1.0" allows this.
+Revisits are a single frame, and so are records that `pack_upkeep` compressed with a dictionary.
 """
 
 from __future__ import annotations

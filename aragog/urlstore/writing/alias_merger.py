@@ -86,7 +86,7 @@ class AliasMerger:
         reasons: Sequence[str],
     ) -> None:
         """
-        Make `alias` an alias of `canonical` as of `at_ms`, unless newer evidence is stored.
+        Make `alias` an alias of `canonical`, unless evidence newer than `at_ms` is stored.
 
         Moves all data of the alias.
         """
@@ -170,8 +170,8 @@ class AliasMerger:
         """
         Make a URL independent again. Data from its own fetch moves back to it.
 
-        If the URL is still wanted, it is fetched soon, because a later page may have replaced its
-        data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
+        If the URL is still wanted (`is_wanted`), it is fetched soon, because a later page may have
+replaced its data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
         crash, a repeated call completes the work.
 
         Args:
@@ -281,7 +281,7 @@ class AliasMerger:
         )
 
     def aliases_of(self, canonical: str) -> Iterator[str]:
-        """Yield the URLs that lead to `canonical`, also indirectly. Takes constant memory."""
+        """Yield the URLs that lead to `canonical`, directly or not. Takes constant memory."""
         yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:
