@@ -293,7 +293,7 @@ def _file_properties() -> WriterProperties:
     Merges write strings as "string views". pyarrow (26), pandas and DuckDB cannot compare the
     minimum and maximum of these with a filter, so reads would fail.
     """
-    from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra; takes 0.2 s
+    from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - a slow extra (0.2 s)
 
     return WriterProperties(
         compression="ZSTD",

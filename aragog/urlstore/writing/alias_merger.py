@@ -171,8 +171,8 @@ class AliasMerger:
         Make a URL independent again. Data from its own fetch moves back to it.
 
         If the URL is still wanted (`is_wanted`), it is fetched soon, because a later page may have
-replaced its data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
-        crash, a repeated call completes the work.
+        replaced its data. Evidence older than `at_ms` (now if None) does not make it an alias
+        again. After a crash, a repeated call completes the work.
 
         Args:
             alias: a normalized URL.
