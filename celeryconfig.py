@@ -3,7 +3,8 @@ The settings of Celery itself. aragog's settings are in aragog.toml.
 The broker settings are derived from `broker.url` (docs/deployment.md). Their fallbacks here are
 Celery's defaults.
 
-`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
+In a source checkout, this module can also be imported as `celeryconfig`
+(aragog/runtime/short_names.py).
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ _broker_settings = celery_settings(
 
 broker_url = _broker_settings["broker_url"]
 broker_transport_options = _broker_settings["broker_transport_options"]
-# Without a backend, waiting callers get an error that names the setting.
+# Without a result backend, waiting callers get an error that names the setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
     # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is

@@ -4,8 +4,8 @@ aragog's exceptions, grouped by who must act and whether a retry can help.
 An origin's failures are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
-all libraries' classes with the same remedy, and `ALL` contains the base classes. To handle
-temporary failures, write `except TRANSIENT`, not `except TransientError`.
+the classes of all libraries that need the same remedy, and `ALL` contains the base classes. To
+handle temporary failures, write `except TRANSIENT`, not `except TransientError`.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start

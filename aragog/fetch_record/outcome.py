@@ -357,7 +357,7 @@ class Busy(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """A DNS, connection, TLS or HTTP error, a timeout, or another 5xx."""
+    """A DNS, connection, TLS or HTTP error, a timeout, or a 5xx other than 503."""
 
     outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind

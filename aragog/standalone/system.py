@@ -168,7 +168,7 @@ def start(
     supervisor: Supervisor, settings: Settings, *, frontends: Sequence[str] = FRONTENDS
 ) -> None:
     """
-    Start every process. The others start once the redis-server and PostgreSQL respond.
+    Start every process: first the redis-server and PostgreSQL, and the others once these respond.
 
     The supervisor must already hold the data folder's lock (`acquire`). `frontends` are the
     components that enqueue URLs or serve requests. Ports are only checked if these include the HTTP

@@ -41,7 +41,7 @@ from aragog.urlstore.store import UrlStore
 
 BATCH_SIZE = 25
 _BODY = "body"
-"""Replaces the spool token, because the body is already in memory."""
+"""Used as the key of the body in the spool, although the body is already in memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ The file format of a URL record: one line of JSON, and files of such lines.
 | `canonical_url` | the URL whose alias this one is; see also `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch the page again |
 | `links` | list of [url, text, rel] |
-| `facts` | metadata of the last fetch; imports read those in `aragog.transfer.identity_evidence` |
+| `facts` | metadata of the last fetch; imports use what identifies a page (`identity_evidence`) |
 | `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 
 Files whose names end in `.gz` or `.zst` are compressed.

@@ -1,5 +1,5 @@
 """
-Results of runs and exports in S3, named `s3://BUCKET/KEY`.
+Reads and writes the results of runs and exports in S3, as files named `s3://BUCKET/KEY`.
 
 The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """

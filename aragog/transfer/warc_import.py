@@ -156,7 +156,7 @@ class WarcRecord:
 
     @property
     def is_truncated(self) -> bool:
-        """True if the file ends or is damaged inside the block. Call it after reading the block."""
+        """True if the file ends or is damaged inside the block; only valid after reading it."""
         return self.remaining_bytes > 0
 
     def read(self, max_bytes: int) -> bytes:

@@ -197,7 +197,7 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace a page's fields, after they were extracted again from the content that has `at_ms`.
+        Replace a page's fields after a new extraction from the content fetched at `at_ms`.
 
         Deletes fields that only an earlier extraction found. Keeps newer values, and fields written
         by others. Returns the names of the changed fields. Safe to repeat.

@@ -240,7 +240,7 @@ class PackUpkeep:
     def _run_step(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
-        """Run a step for one pack. If the pack is damaged, this is reported and does not raise."""
+        """Run a step for one pack. Reports a damaged pack, so that it does not stop the others."""
         try:
             step(name, report)
         except CorruptContent as error:

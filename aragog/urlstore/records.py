@@ -249,15 +249,15 @@ _PAGE_SETTERS = tuple(getattr(PageWrite, name).__set__ for name in _PAGE_FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result for a page."""
+    """The result of writing a page."""
 
     url: str
     """The requested URL, normalized."""
     canonical_url: str
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
-    """True if newer data was already stored, or the page was removed after the fetch. Then only
-    missing fields were added."""
+    """True if newer data was already stored (then only missing fields were added), or the page was
+    removed after the fetch."""
     unconfirmed: str | None = None
     """The declared canonical URL, if it must be fetched before it is trusted and was not enqueued
     yet."""

@@ -29,8 +29,8 @@ The waits after the first, second, … consecutive 404 or 410. The store gives u
 `refresh.gone_confirmations` of them.
 """
 GONE_SPACING_S = 0.5 * DAY_S
-"""Responses within this time, or half of `refresh.max_interval_s` if that is shorter, count as
-one."""
+"""404 and 410 responses within this time, or half of `refresh.max_interval_s` if that is shorter,
+count as one."""
 FAILED_DELAY_S = DAY_S
 """The wait after a failed fetch. It doubles with each failure, up to `MAX_FAILED_DELAY_S`."""
 MAX_FAILED_DELAY_S = 30 * DAY_S
@@ -183,7 +183,7 @@ _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
-    """The state starts anew if a page became a sitemap or feed, or the reverse."""
+    """Return an empty state if a page became a sitemap or feed, or the reverse; else `before`."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:

@@ -1,5 +1,5 @@
 """
-How far the dates in a host's sitemaps and feeds are trusted.
+How much the dates in a host's sitemaps and feeds are trusted.
 
 A signal is a date that reports a change to a page since its last fetch. The next fetch tests it: if
 the page had not changed, the signal was false. If it had changed, it might have changed anyway. The
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
     named: bool
     """True if a file had reported a change since the page was last checked."""
     covered: bool
-    """True if one of the host's files lists the page."""
+    """True if one of the host's files lists the page (`PageMark.covered`)."""
     expected: float
     """The probability of a change according to the page's own rate."""
 

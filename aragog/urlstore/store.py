@@ -307,7 +307,7 @@ class UrlStore:
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """Return the page, with the current time if its fetch is dated in the future."""
+        """Return the page, with the current time if its fetch is dated over a minute ahead."""
         return self._batches.timely(page)
 
     def remove(self, url: str) -> None:

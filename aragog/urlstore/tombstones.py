@@ -83,11 +83,11 @@ class Tombstones:
 
     @property
     def is_empty(self) -> bool:
-        """True if no site was taken down, as of the last call to `current`."""
+        """True if no site was taken down when `current` was last called."""
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Return True if a URL's site was taken down at the last `current` call."""
+        """Return True if a URL's site was taken down when `current` was last called."""
         if self.is_empty:
             return False
         name = host_of(url)

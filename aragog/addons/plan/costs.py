@@ -37,7 +37,7 @@ class Cost(NamedTuple):
     scale: str = ""
     """
     How the figure depends on the CPU time of the reference work (`bench.reference`): a `time` grows
-    with it, a `rate` shrinks. If empty, the figure is the same on every machine.
+    with it, and a `rate` shrinks. If empty, the figure is the same on every machine.
     """
 
 

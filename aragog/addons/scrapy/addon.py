@@ -56,7 +56,7 @@ class AragogAddon:
         Called by Scrapy before the crawler is built.
 
         Raises:
-            ConfigError: the spider could not be opened; see `aragog.addons.scrapy.prerequisites`.
+            ConfigError: the spider cannot be opened; see `aragog.addons.scrapy.prerequisites`.
         """
         if self._runs_crawl:
             filter_class = "aragog.addons.scrapy.dupefilter.SharedDupeFilter"

@@ -17,7 +17,7 @@ from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _POLITE_HANDLER = "PoliteDownloadHandler"
-"""Compared by name, because its module imports this one."""
+"""The handler's class name. It is compared by name, because its module imports this one."""
 
 RequestCheck = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""

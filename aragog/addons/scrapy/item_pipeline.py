@@ -91,7 +91,7 @@ class StoreItems:
             DropItem: the URL or a value is invalid, JSON cannot represent a value (bytes, NaN,
                 numbers above 64 bits), or the URL was taken down.
             TransientError: the store does not respond. With `SpiderScheduler`, all requests in
-                progress here run again, including the one for the item's page.
+                progress in this process run again, including the one for the item's page.
         """
         fields = dict(ItemAdapter(item))
         url = fields.pop(self._url_field, None)

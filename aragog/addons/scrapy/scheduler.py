@@ -163,7 +163,7 @@ class SpiderScheduler(BaseScheduler):
 
         Raises:
             BrokerUnavailable: the request may or may not have been enqueued. All requests in
-                progress here will run again, so it will be yielded again.
+                progress in this process will run again, so it will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
@@ -192,7 +192,7 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def rerun_in_progress(self, problem: str) -> None:
-        """Rerun every request in progress here."""
+        """Rerun every request that is in progress in this process."""
         self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:

@@ -38,7 +38,8 @@ longer, because the domain's rate may have changed.
 """
 LOG_WAIT_S = 5.0
 """
-A wait that exceeds the domain's interval by this much is logged: the domain is paused or stopped.
+A wait that exceeds the domain's interval by this much is logged, because the domain is probably
+paused or stopped.
 """
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches robots.txt."""

@@ -96,7 +96,7 @@ def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
 
 
 def class_path(component: Any) -> str:
-    """Return a component's path, given its path or class. An outdated path is replaced."""
+    """Return a component's path, given its path or class. Replaces paths that were renamed."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)

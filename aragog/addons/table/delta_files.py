@@ -261,7 +261,7 @@ class DeltaFiles:
         return table
 
     def _options(self) -> dict[str, str] | None:
-        # Not cached, because a role's credentials are only valid for an hour.
+        # Not cached, because an IAM role's credentials are only valid for an hour.
         return storage_options(self._content) if self.place.startswith("s3://") else None
 
     @contextmanager

@@ -65,7 +65,7 @@ class ItemTableRows:
     key = "item_id"
     noun = "items"
     max_pages = 1000
-    """With a hundred items of 1 KB per page, this takes 100 MB of memory."""
+    """Changed pages per merge. With a hundred items of 1 KB per page, they take 100 MB."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, kinds: SiteKinds, state: TableState

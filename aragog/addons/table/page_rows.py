@@ -53,7 +53,7 @@ class PageTableRows:
     key = "url"
     noun = "pages"
     max_pages = 10_000
-    """If each page has 5 KB of fields, this takes 50 MB of memory."""
+    """Changed pages per merge. If each page has 5 KB of fields, they take 50 MB of memory."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, types: TypedFields, state: TableState

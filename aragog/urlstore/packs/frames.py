@@ -55,8 +55,8 @@ def compress_around(
 
     If a dictionary is given, the body must have been compressed with it.
 
-    Returns the parts of the record, one of which is the body. Copying a large body into one piece
-    would cost more than everything else.
+    Returns the parts of the record, one of which is the body. Joining them would copy the body,
+    which costs more than everything else if it is large.
 
     A body is recompressed for gzip, or if it has no checksum (older versions stored none).
 

@@ -169,7 +169,7 @@ class Takedown:
         """
         Delete a page's data that was fetched from a URL that is being taken down.
 
-        If the text has since been fetched from another URL, newer data and links are kept. Watches
+        If the page has since been fetched from another URL, newer data and links are kept. Watches
         and next fetch are always kept, because that fetch may return a permitted page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
