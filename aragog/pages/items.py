@@ -283,7 +283,7 @@ class SiteKinds:
         return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """Return True if a function extracts one of the kinds; its fields are not known."""
+        """Return True if a function extracts one of the kinds, so that its fields are unknown."""
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def inherited_fields(self, kind: str) -> frozenset[str]:
