@@ -2,9 +2,10 @@
 The tasks that beat enqueues, and how often.
 
 Running two beats at once is harmless, because every task here claims its work before doing it.
-`expires` keeps stale messages from filling a queue without workers.
+`expires` keeps stale messages from filling a queue that has no workers.
 
-`beat_schedule` in a source checkout is `aragog.beat_schedule` (aragog/runtime/short_names.py).
+In a source checkout, this module can also be imported as `beat_schedule`
+(aragog/runtime/short_names.py).
 """
 
 from typing import Any

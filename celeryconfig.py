@@ -1,9 +1,10 @@
 """
 The settings of Celery itself. aragog's settings are in aragog.toml.
-The broker settings are derived from `broker.url` (docs/deployment.md). The values here are Celery's
-defaults.
+The broker settings are derived from `broker.url` (docs/deployment.md). Their fallbacks here are
+Celery's defaults.
 
-`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
+In a source checkout, this module can also be imported as `celeryconfig`
+(aragog/runtime/short_names.py).
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ _broker_settings = celery_settings(
 
 broker_url = _broker_settings["broker_url"]
 broker_transport_options = _broker_settings["broker_transport_options"]
-# Without a backend, waiting callers get an error that names the setting.
+# Without a result backend, waiting callers get an error that names the setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
     # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
@@ -85,9 +86,10 @@ task_acks_on_timeout = False
 task_ignore_result = True
 # A batch takes seconds, so a worker prefetches one batch per process or thread.
 worker_prefetch_multiplier = 1
-# Let running tasks finish and acknowledge over the new connection.
+# After a lost connection, let running tasks finish and acknowledge them over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
-# How many seconds to wait for a child's result. A page may have killed the child.
+# How many seconds to wait for the result of a child process that has exited. A page may have
+# crashed it.
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 

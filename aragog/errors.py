@@ -4,8 +4,8 @@ aragog's exceptions, grouped by who must act and whether a retry can help.
 An origin's failures are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
-all libraries' classes with the same remedy, and `ALL` contains the base classes. To handle
-temporary failures, write `except TRANSIENT`, not `except TransientError`.
+the classes of all libraries that need the same remedy, and `ALL` contains the base classes. To
+handle temporary failures, write `except TRANSIENT`, not `except TransientError`.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
@@ -18,14 +18,14 @@ temporary failures, write `except TRANSIENT`, not `except TransientError`.
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
     │   ├── ContentUnavailable      S3 or the folder
-    │   │   └── ContentReplaced     a writer has put the object, but not its record yet
+    │   │   └── ContentReplaced     a writer has stored the new object, but not its record yet
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
     │   ├── QuotaExceeded           a token has used up its quota
-    │   └── ServiceUnavailable      a client's server does not respond, or not in time
+    │   └── ServiceUnavailable      the server that a client calls does not respond in time
     └── PermanentError              our data is damaged; an operator must act
         └── CorruptContent
 
@@ -246,7 +246,7 @@ class QuotaExceeded(TransientError):
 
 @dataclass(eq=False, repr=False)
 class ServiceUnavailable(TransientError):
-    """The server of a client is full or does not respond. Retry after `retry_after_s`."""
+    """The server that a client calls is full or does not respond. Retry after `retry_after_s`."""
 
     retry_after_s: float = 0.0
 

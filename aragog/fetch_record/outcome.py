@@ -96,7 +96,7 @@ class UnreachableKind(StrEnum):
     TIMEOUT = "timeout"
     RESET = "reset"
     PROTOCOL = "protocol"
-    """The response is not valid HTTP/1.1."""
+    """The response is not valid HTTP."""
     REDIRECT = "redirect"
     """Too many redirects, a redirect loop, or an invalid target."""
     STATUS = "status"
@@ -157,10 +157,10 @@ class FetchRecord:
     """The price in a 402 response (Crawler-Price), such as `USD 0.01`."""
     robots_preferences: str | None = None
     """What robots.txt states about the use of the page, one statement per line: `ai-train=n
-    (robots.txt line 4, Content-Usage: train-ai=n)`. If it states nothing: empty for a page, None
-    for a fetch without a page."""
+    (robots.txt line 4, Content-Usage: train-ai=n)`. If it states nothing, this is empty for a page,
+    and None for a fetch without a page."""
     page_preferences: str | None = None
-    """What the page's own headers and elements state, in the same form. None if no page was
+    """What the page's own headers and elements state, in the same format. None if no page was
     read."""
     rendering: str | None = None
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
@@ -263,7 +263,7 @@ class Failure(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(FetchRecord):
-    """A body, complete or marked as truncated."""
+    """A response with a body, complete or marked as truncated."""
 
     outcome: OutcomeKind = OutcomeKind.FETCHED
     body: bytes
@@ -334,7 +334,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome for each status that withholds an existing page."""
+"""The outcome for each status by which an origin withholds an existing page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +357,7 @@ class Busy(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """A DNS, connection, TLS or HTTP error, a timeout, or another 5xx."""
+    """A DNS, connection, TLS or HTTP error, a timeout, or a 5xx other than 503."""
 
     outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind

@@ -1,9 +1,10 @@
 """
 Custom extractors: functions that extract additional fields and page types.
 
-A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
-lists the functions to run. They may also be in files (`jobs.py:jobs`). A function receives the
-parsed page with its Rich Pin, and returns the page's fields as `Extracted` or as a dict:
+A package declares a function as an entry point in the group `aragog.extractors`. The setting
+`pipeline.extractors` lists the functions to run. They may also be in files (`jobs.py:jobs`). A
+function receives the parsed page with its Rich Pin, and returns the page's fields as `Extracted` or
+as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")

@@ -1,7 +1,7 @@
 """
 Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
-Because of an error in the XML, an entry may be lost, but none is changed. A URL is used only if its
+An error in the XML may cause an entry to be lost, but never changes one. A URL is used only if its
 element has an end tag and contains no other element, and its text is unambiguous
 (`tolerant_xml.decode_text`). An `image:loc` is never read as a `loc`.
 """
@@ -86,8 +86,8 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Cache of child elements without attributes, by name. Thousands of entries share these
-    elements."""
+    """Cache of child elements that set no namespace or base URL, by name. Thousands of entries
+    share these elements."""
 
 
 @dataclass(slots=True)

@@ -137,7 +137,7 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """Return the name of the column with a description of a field's file."""
+    """Return the name of the column that describes the files of a field."""
     return f"{name}.file"
 
 
@@ -283,7 +283,7 @@ class SiteKinds:
         return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """Return True if one of the kinds is a function. Until it runs, its fields are unknown."""
+        """Return True if a function extracts one of the kinds, so that its fields are unknown."""
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def inherited_fields(self, kind: str) -> frozenset[str]:

@@ -1,5 +1,5 @@
 """
-Finds a page's main text, which a crawl stores in several forms. No I/O.
+Finds a page's main text, which a crawl can store in several formats, such as Markdown. No I/O.
 
 The main text is an article, a recipe or a page of documentation, without menus, teasers and
 comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),

@@ -240,7 +240,7 @@ def _sort_key(statement: str) -> tuple[bool, bool, str]:
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
-    Return the decision of packed statements about a purpose, and the line that states it.
+    Return what packed statements decide about a purpose, and the line that states it.
 
     The decision is None, with an empty line, if no statement covers the purpose.
 

@@ -32,8 +32,8 @@ class RuleHit:
     (`items.cards.price`)."""
     rule: str
     hits: int
-    """The number of values of a page's field, of elements of a kind of items, or of items with the
-    field."""
+    """For a page's field, how many values were found; for a kind of items, how many elements; for a
+    field of items, how many items have it."""
     first: Any = None
     """The first value, or None if nothing matches or the match is an element."""
     within: str | None = None

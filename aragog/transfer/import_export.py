@@ -196,7 +196,7 @@ def export_urls(
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
-    Write the selected URLs that have data, including aliases, to `sink`. `sink` stays open.
+    Write the selected URLs that have data to `sink`, which stays open. `aliases` includes aliases.
 
     This is not a snapshot: concurrent writes may or may not be included. A page taken down
     meanwhile is skipped, unless its batch has already been written.
@@ -258,7 +258,7 @@ def _was_fetched(record: UrlRecord, span: SpanMs) -> bool:
 
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
-    """Yield batches of at most `BATCH` records, which end once they exceed `BATCH_BYTES`."""
+    """Yield batches of at most `BATCH` records. A batch also ends when it exceeds `BATCH_BYTES`."""
     batch: list[UrlRecord] = []
     weight = 0
     for record in records:

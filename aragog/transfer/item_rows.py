@@ -3,8 +3,8 @@ Items as rows of a file: one row per item, with its fields and the page that sho
 
     kind (if there are several), the fields in the settings' order, page_url
 
-A price is a number with its exact digits, and a date is a string. The stored file of a URL field is
-a record in the column `FIELD.file`. An item on several pages becomes one row, from the page fetched
+A price is a number with its exact digits, and a date is a string. The column `FIELD.file` describes
+the stored file of a URL field. An item on several pages becomes one row, from the page fetched
 last. To find that page, the pages are read twice, with 150 bytes of memory per item.
 """
 

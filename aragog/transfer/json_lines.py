@@ -6,16 +6,16 @@ The file format of a URL record: one line of JSON, and files of such lines.
 
 | key | contents |
 |---|---|
-| `url` | any form of the URL; the only required key |
+| `url` | the URL in any spelling; the only required key |
 | `typed` | if true, `fields` has JSON values; otherwise it has the stored bytes as text |
 | `fields` | values by name; see `aragog.transfer.typed_fields` |
 | `fields_base64` | exact bytes in base64 by name, where `fields` is inexact; takes precedence |
-| `at_ms` | when the values were observed: one number, or a number by field name; default: now |
+| `at_ms` | when the values were observed: one number for all, or one per field name; default: now |
 | `provenance` | the place where the value was found, by field name |
-| `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
+| `canonical_url` | the URL whose alias this one is; see also `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch the page again |
 | `links` | list of [url, text, rel] |
-| `facts` | metadata of the last fetch; imports read those in `aragog.transfer.identity_evidence` |
+| `facts` | metadata of the last fetch; imports use what identifies a page (`identity_evidence`) |
 | `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 
 Files whose names end in `.gz` or `.zst` are compressed.

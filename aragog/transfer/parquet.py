@@ -6,9 +6,9 @@ known type. Decimal values are stored as doubles. The column `fields` maps all o
 bytes. If a column cannot restore a value exactly, `fields` contains the value's bytes too, and an
 import prefers them.
 
-An import accepts exports of this and earlier versions (without columns for fields), and other
-programs' files. In another program's file, each column that exports do not use becomes a field.
-Null means no value.
+An import accepts exports of this version, exports of earlier versions (which had no columns for
+fields), and other programs' files. In another program's file, each column that exports do not use
+becomes a field. Null means no value.
 """
 
 from __future__ import annotations

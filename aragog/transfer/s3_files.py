@@ -1,5 +1,5 @@
 """
-Results of runs and exports in S3, named `s3://BUCKET/KEY`.
+Reads and writes the results of runs and exports in S3, as files named `s3://BUCKET/KEY`.
 
 The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """
@@ -20,7 +20,7 @@ _NAME = re.compile(r"s3://([^/]+)/(.+[^/])")
 
 class S3File:
     """
-    One object, and access to objects with the same key prefix.
+    One object, and access to its neighbors, whose keys differ only in the last component.
 
     Args:
         name: `s3://BUCKET/KEY`.

@@ -247,7 +247,7 @@ def _number_text(value: Any) -> str:
 
 
 def _stored_json(value: Any, field_type: FieldType) -> Any:
-    """Return a column's value as stored JSON; other types stay unchanged."""
+    """Return a column's value as stored JSON. Values of other types stay unchanged."""
     kind = field_type.kind
     if kind == "decimal" and not isinstance(value, str):
         return _number_text(value)

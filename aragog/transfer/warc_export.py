@@ -2,10 +2,10 @@
 Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 
 A page is a `response` record. Its body is decoded, so the headers for its encoding are renamed to
-`X-Crawler-…`, and Content-Length is the record's length, as in public crawls. A body without stored
-headers becomes a `resource` record. A body that occurred earlier in the export becomes a `revisit`
-record with headers only (identical-payload-digest), and so does the last check of an unchanged page
-(server-not-modified).
+`X-Crawler-…`, and Content-Length is the length of the decoded body, as in public crawls. A body
+without stored headers becomes a `resource` record. A body that occurred earlier in the export
+becomes a `revisit` record with headers only (identical-payload-digest), and so does the last check
+of an unchanged page (server-not-modified).
 
 Each record is a gzip member. A fetch's record contains the IP address and the protocols
 (`WARC-IP-Address`, and `WARC-Protocol` as proposed by the International Internet Preservation
@@ -297,7 +297,7 @@ def _mime(record: Any) -> str | None:
 
 
 def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
-    """Return a `response` record, or a `resource` record without stored headers."""
+    """Return a `response` record, or a `resource` record if no headers are stored."""
     record_type, content_type = "response", ""
     if page.head is None:
         record_type, content_type = (

@@ -5,8 +5,8 @@ A `response` with a success status and a body is a page, and so is a `resource` 
 Other records are skipped: requests, metadata, redirects, errors, and revisits (whose body is in
 another record). Bodies are decoded like those of fetches. Memory is bounded by one page.
 
-Other data is reported, and reading continues at the next line that starts a record. A damaged
-record does not affect the others.
+Data that is not a record is reported, and reading continues at the next line that starts a record.
+A damaged record does not affect the others.
 """
 
 from __future__ import annotations
@@ -156,11 +156,11 @@ class WarcRecord:
 
     @property
     def is_truncated(self) -> bool:
-        """True if the file ends or is damaged inside the block. Call it after reading the block."""
+        """True if the file ends or is damaged inside the block; only valid after reading it."""
         return self.remaining_bytes > 0
 
     def read(self, max_bytes: int) -> bytes:
-        """Return the block's next bytes, at most `max_bytes`; b"" at its end or damage."""
+        """Return at most `max_bytes` of the block; b"" at its end or if it is damaged."""
         data = b""
         with suppress(*DAMAGE_ERRORS):
             data = (
@@ -181,7 +181,7 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
     """
     Yield a file's records, and parts that are not records, numbered from 1.
 
-    The stream stays open. The last item reports a damaged or truncated file.
+    The stream stays open. If the file is damaged or truncated, the last item reports that.
     """
     buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
     is_compressed = buffered.peek(2)[:2] == _GZIP

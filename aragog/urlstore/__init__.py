@@ -1,5 +1,5 @@
 """
-The UrlStore finds pages by any form or alias of their URL.
+The UrlStore finds pages by any spelling or alias of their URL.
 
     store                           the UrlStore and its public interface
     reader, record_reader, records  reads, and the values they return

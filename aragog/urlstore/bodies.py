@@ -206,7 +206,7 @@ class Bodies:
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """Delete a node's object, or mark its record as dead."""
+        """Delete a node's object, or mark its record as dead (used by no page)."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):

@@ -2,7 +2,8 @@
 The refresh state that all beats and workers share.
 
 It has the time of the last tick (a round that starts due refreshes), the budgets of domains with
-more due refreshes than their rate allows, and the trust in each host's change signals.
+more due refreshes than their rate allows, and the trust in the changes that each host's sitemaps
+and feeds report.
 """
 
 from __future__ import annotations

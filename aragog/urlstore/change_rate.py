@@ -5,7 +5,7 @@ The belief about the change rate λ is a Gamma distribution (shape `a`, rate `b_
 irregular checks need no history. If a check finds no change within T seconds, the belief becomes
 Gamma(a, b+T), which is exact. A check that finds at least one change has the likelihood 1 -
 exp(-λT); the resulting mixture is approximated by the Gamma with the same mean and variance. With
-equal intervals and no prior, its mean behaves like the bias-reduced estimator of Cho and
+equal intervals and no prior, the belief's mean behaves like the bias-reduced estimator of Cho and
 Garcia-Molina (Estimating Frequency of Change, 2003).
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web

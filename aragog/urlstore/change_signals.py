@@ -1,15 +1,16 @@
 """
-Stores change signals from sitemaps and feeds, and refreshes the reported pages earlier.
+Stores the changes that sitemaps and feeds report (signals), and refreshes the reported pages
+earlier.
 
-The store keeps a mark for each page (`signal_marks`), and for each host the trust in its signals
-(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new information
-is written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
-budget still apply.
+For each page, the store keeps what was last reported about it, its mark (`signal_marks`); for each
+host, the trust in its signals (`signal_trust`). Reading a file takes one multi-get per chunk of
+entries, and only new information is written. A page that is refreshed earlier stays in the due
+index, so its domain's rate and crawl budget still apply.
 
-This code may run twice or in several processes at once, and may be killed at any point. A mark is
-dated with the read that found it. A page is moved in the due index only if its due time has not
-changed. Evidence is stored by compare-and-set; lost or duplicate evidence affects only one sample
-of a statistic.
+This code may run twice or in several processes at once, and may be killed at any point. A mark's
+timestamp is the time when the file was fetched. A page is moved in the due index only if its due
+time has not changed. Evidence is stored by compare-and-set; lost or duplicate evidence affects only
+one sample of a statistic.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class ContentStore(Protocol):
         """Return body and meta from the same put, or None if the object does not exist."""
 
     def delete(self, key: str) -> None:
-        """A missing object is no error."""
+        """Delete an object. A missing object is no error."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Yield the keys that start with `prefix`, in ascending order."""

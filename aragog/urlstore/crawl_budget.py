@@ -151,8 +151,8 @@ def marginal_freshness_s(
     Return the seconds of freshness that fetching a page now gains.
 
     A page that was never checked, or whose last fetch failed, always gets a value high enough for a
-    fetch, because it has already waited. `belief` is the probability, from a signal, that the page
-    has changed.
+    fetch, because it has already waited. `belief` is the probability that the page has changed,
+    according to a sitemap or feed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s

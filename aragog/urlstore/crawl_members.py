@@ -75,7 +75,7 @@ class CrawlMembers:
 
     def add_stored(self, name: str, pages: Mapping[str, int]) -> None:
         """
-        Like `add`, for stored pages. Pages already in the crawl keep their times.
+        Like `add`, for pages that are already stored. Pages in the crawl keep their times.
 
         Pages in no crawl are marked as stored earlier. Takes one round trip, or up to four if some
         pages were not in the crawl.

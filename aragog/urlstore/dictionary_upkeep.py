@@ -3,10 +3,10 @@ Trains shared dictionaries while a crawl fetches few sites, and erases them when
 this.
 
 Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
-them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). The
-dictionary is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each
-pack has a copy of it, which would take up the savings in a very small pack. Such packs are later
-rewritten by host (`pack_rewrite`).
+them with a dictionary trained on earlier pages (`packs.shared_dictionaries`). The dictionary is
+trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
+copy of it, which would take up the savings in a very small pack. Such packs are later rewritten by
+host (`pack_rewrite`).
 
 A dictionary contains text from the pages that it was trained on. While packs with it exist, the
 packs that it was trained on are not rewritten, so that a takedown finds their records. If bytes in
@@ -38,7 +38,7 @@ HOST_BYTES, MAX_BYTES = 65_536, 196_608
 """A dictionary's size per large host, and its maximum size. Stored dictionaries take a third of
 that."""
 MIN_SAVED = 0.15
-"""A dictionary is used if it saves this fraction of the bytes, even with its copy in each pack."""
+"""A dictionary is used if it saves this fraction of the bytes, counting its copy in each pack."""
 MAX_TRAINED_ON = 64
 """Maximum number of packs to train a dictionary on; they are read together."""
 MAX_PACKS = 1000

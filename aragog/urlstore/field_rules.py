@@ -99,7 +99,7 @@ _LOOKALIKES = {
     "-": "‐‑‒–—−", "_": "ˍ", ":": "ː∶׃", "/": "⁄∕",
 }  # fmt: skip
 _TO_ASCII = str.maketrans({char: base for base, chars in _LOOKALIKES.items() for char in chars})
-"""Letters and signs that look like ASCII characters in common fonts."""
+"""Characters that look like ASCII characters in common fonts, each with that ASCII character."""
 
 
 def lookalike_problem(name: str) -> str | None:

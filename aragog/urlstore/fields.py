@@ -197,7 +197,7 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace a page's extracted fields after its content from `at_ms` was extracted again.
+        Replace a page's fields after a new extraction from the content fetched at `at_ms`.
 
         Deletes fields that only an earlier extraction found. Keeps newer values, and fields written
         by others. Returns the names of the changed fields. Safe to repeat.

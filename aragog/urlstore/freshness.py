@@ -24,7 +24,7 @@ from zengraph import MultiGraph
 from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
-"""Number of sampled rows. Reading them takes about 15 ms on SQLite, and a fraction of one half is
+"""Number of sampled rows. Reading them takes about 15 ms on SQLite. Fractions near one half are
 accurate to within 3%."""
 _SCAN_COUNT = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a

@@ -1,8 +1,8 @@
 """
-Items' stored files, such as images and documents. The items' fields have their URLs.
+Items' stored files, such as images and documents. The items' fields contain the files' URLs.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
-when items are read, so later changes to files count.
+when items are read, so their descriptions are up to date.
 
     {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
 """
@@ -20,7 +20,7 @@ from urlspelling import normalize
 FILE = "file"
 """The name of the fact (a stored value from a fetch) that marks a URL as an item's file."""
 SHA256 = "sha256"
-"""The fact with the SHA-256 of such a file's bytes, in hex."""
+"""The fact with the SHA-256 of an item's file, in hex."""
 BATCH_SIZE = 500
 
 StoredFile = dict[str, Any]
@@ -47,7 +47,7 @@ def stored_files(
 
     Args:
         pages: the store.
-        urls: in any form; those without a stored file are omitted, as are invalid ones.
+        urls: in any spelling. Invalid URLs and URLs without a stored file are omitted.
         purpose: omit files whose sites refuse this use.
     """
     normalized = {}

@@ -107,7 +107,7 @@ def record_puts(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutat
 
 
 def fields_of(row: Row) -> dict[str, bytes]:
-    """Return a node's fields with items."""
+    """Return the fields of a node that contain items."""
     return {
         column[2:].decode(): cell.value
         for column, cell in row.items()
@@ -119,7 +119,7 @@ def stored_records(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the timestamp to delete it at.
+    Return the names of a node's records, each with the timestamp for its deletion.
 
     Args:
         url: the node's URL.

@@ -29,7 +29,7 @@ def crawl_name(purposes: str | None) -> str:
 
 
 def purposes_of(name: str) -> str | None:
-    """Return the purposes that a name stands for, in the form that jobs use."""
+    """Return the purposes that a name stands for, separated by spaces as in jobs."""
     if name == USUAL:
         return None
     return "" if name == _ANY else name.replace("+", " ")

@@ -179,7 +179,7 @@ class Links:
 
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
-        Add outlinks, replacing links to the same targets. Target URLs may have any form.
+        Add outlinks, replacing links to the same targets. Target URLs may have any spelling.
 
         Links to taken-down hosts are omitted.
 

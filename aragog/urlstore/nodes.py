@@ -58,7 +58,7 @@ PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
 CANONICAL_URL = "canonical_url"
-"""The property name of the sentinel when nodes are read as graph nodes."""
+"""The name of the property with the canonical URL when nodes are read through the graph API."""
 PROVISIONAL = b"s:provisional"
 REASONS = b"s:reasons"
 OWN = b"s:own"
@@ -261,7 +261,7 @@ def hidden_until_ms(row: Row, now_ms: int) -> int:
     """
     Return the time up to which values are hidden because the page was withdrawn or expired.
 
-    -1: none are hidden.
+    Returns -1 if none are hidden.
     """
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
@@ -297,7 +297,7 @@ class Nodes:
         """
         Return the canonical URL of each URL, and that URL's node.
 
-        In a circle of aliases, the URL with the smallest hash is the canonical URL. `columns` must
+        In a cycle of aliases, the URL with the smallest hash is the canonical URL. `columns` must
         contain `CANONICAL`. With `REMOVED`, an alias that was taken down is not followed. `rows`
         are nodes that were already read with these columns.
         """

@@ -45,7 +45,7 @@ def read_object(
     Args:
         bodies: reads the objects.
         read_node: reads the canonical URL and its node.
-        sleep_s: sleeps.
+        sleep_s: sleeps for a number of seconds.
 
     Raises:
         ContentReplaced: the object is newer than the node; try again later.

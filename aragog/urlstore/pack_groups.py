@@ -82,7 +82,8 @@ def parts(
     most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
-    Yield the records for each new pack, and True if they are from one host and need a dictionary.
+    Yield the records for each new pack, and True if they are from one host and should get a
+    dictionary.
 
     A part has at most `most` bytes of compressed records, unless a single record is larger.
     """

@@ -1,4 +1,4 @@
-"""Builds a pack's CDXJ index from its bytes, and packs from other packs' records. No I/O."""
+"""Builds a pack's CDXJ index from its bytes, and new packs from existing records. No I/O."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
 Moves content from objects into packs.
 
-For each page, the record is stored first, then the pointer, with the timestamp of the object's
-pointer. The object is deleted last. If a run is killed, the next one completes its work, and
-`pack_upkeep` finds records that no page uses.
+For each page, the record is stored first, then the cell that points to it, with the timestamp of
+the cell that points to the object. The object is deleted last. If a run is killed, the next one
+completes its work, and `pack_upkeep` finds records that no page uses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """
 Reads the records in a pack, with the pages that use them.
 
-A record is live if a page's node refers to it. Three kinds of URLs may have such a node: the URLs
-in the record, their canonical URLs, and the URLs that the catalog lists for the record.
+A record is live if a node that refers to it still needs it (`live_records`). Three kinds of URLs
+may have such a node: the URLs in the record, their canonical URLs, and the URLs that the catalog
+lists for the record.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class PackedRecord:
 
     @property
     def own_frame(self) -> bytes:
-        """The record without the pack's dictionary, which may contain other pages' text."""
+        """The record, compressed without the pack's dictionary (which has other pages' text)."""
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
     @property

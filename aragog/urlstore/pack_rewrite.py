@@ -1,5 +1,5 @@
 """
-Moves the live records of packs into new packs.
+Moves the live records of packs, that is, those that pages use, into new packs.
 
 A record is copied unchanged, or compressed again if the new pack's dictionary saves space
 (`pack_groups`, `pack_trial`). If a page shares another page's record, and that page was taken down
@@ -45,7 +45,7 @@ class Rewritten:
     empty: list[str] = field(default_factory=list)
     """The moved packs that had no live records. No reader has a pointer into them."""
     busy: list[str] = field(default_factory=list)
-    """Packs claimed by another process. It may be running or killed."""
+    """Packs claimed by another process, which may be running or may have been killed."""
     problems: list[str] = field(default_factory=list)
     """One line for each pack that could not be read."""
 
@@ -315,7 +315,7 @@ class PackRewriter:
 
 
 def _puts(move: _Move) -> list[Mutation]:
-    """The new cells have the timestamps of the old ones."""
+    """Return the mutations for a move. The new cells have the timestamps of the old ones."""
     cell = move.row.get(move.old_column)
     place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
     kind = cell.value[place:] if cell and not move.is_own else BODY

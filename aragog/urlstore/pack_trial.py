@@ -28,7 +28,7 @@ class Trial:
     frames: Mapping[PackPointer, bytes]
     """The records it was tried on, compressed with it."""
     saved_bytes: int
-    """How many bytes the dictionary saves for all of the records, estimated; more than 0."""
+    """An estimate of how many bytes the dictionary saves for all of the records; more than 0."""
 
     @classmethod
     def of(

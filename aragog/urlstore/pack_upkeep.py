@@ -6,9 +6,9 @@ requires some of its bytes to be erased. Its live records are moved to a new pac
 The old pack is deleted after a grace period for readers that already have a pointer.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
-New packs are rewritten once to group them, if large hosts have enough of their bytes and
-dictionaries save enough of a sample (`pack_trial`). They wait until there are several such packs,
-or for an hour. Packs with a shared dictionary (`dictionary_upkeep`) are not grouped.
+New packs are rewritten once to group their records, if half of their bytes are from large hosts and
+dictionaries save enough space on a sample (`pack_trial`). They wait until there are several such
+packs, or for an hour. Packs with a shared dictionary (`dictionary_upkeep`) are not grouped.
 
 This is safe to repeat, and to run in several processes at once. Each process claims its packs, and
 every step checks the current state. A killed run is completed by the next one.
@@ -198,7 +198,7 @@ class PackUpkeep:
         *,
         only_if_smaller: bool = False,
     ) -> Rewritten:
-        """Packs without live records are deleted at once."""
+        """Rewrite packs. Packs without live records are deleted at once."""
         done = PackRewriter(self.zen, packs).rewrite(names, only_if_smaller=only_if_smaller)
         report.rewritten += len(done.names)
         report.problems += done.problems
@@ -240,7 +240,7 @@ class PackUpkeep:
     def _run_step(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
-        """A damaged pack is reported and does not stop the others."""
+        """Run a step for one pack. Reports a damaged pack, so that it does not stop the others."""
         try:
             step(name, report)
         except CorruptContent as error:

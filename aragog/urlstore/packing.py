@@ -116,7 +116,7 @@ class Packing:
     def add_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `add`, for several batches, each with its `urls`. Takes no more multi-gets."""
+        """Like `add`, for several batches, each with its `urls`. Takes as few multi-gets as one."""
         packs = self._packs
         urls = [page.canonical_url for pages, _ in batches for page in pages if page.content]
         if packs is None or packs.settings.layout != "packs" or not urls:

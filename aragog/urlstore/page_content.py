@@ -68,7 +68,7 @@ def complete_metadata(
 
 def responses(urls: Nodes, urls_requested: Sequence[str]) -> dict[str, FetchRecord]:
     """
-    Return the responses that returned the stored pages, by requested URL (normalized).
+    Return the fetches that returned the stored pages, by requested URL (normalized).
 
     Pages whose content was not fetched are omitted. Takes one multi-get, and one more if there are
     aliases.

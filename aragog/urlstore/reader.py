@@ -147,7 +147,7 @@ class Pages:
         return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
     def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
-        """Return the responses that returned the stored pages, by normalized URL."""
+        """Return the fetches that returned the stored pages, by normalized URL."""
         return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:

@@ -43,7 +43,7 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """The columns with reports; the newer cell is the URL's report. If both have the same time, the
-first one counts: it is from a 304 that changed the response stored in the second one."""
+first one counts: it is from a 304 that changed headers of the response in the second one."""
 
 
 def newest_report(row: Row) -> Cell | None:

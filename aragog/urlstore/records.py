@@ -114,7 +114,7 @@ class Ticket(Protocol):
 
 
 class PackedContent(NamedTuple):
-    """A body in a pack whose page is not written yet."""
+    """A body that is in a pack, but whose page is not written yet."""
 
     ticket: Ticket
     pointer: PackPointer
@@ -243,21 +243,21 @@ class PageWrite:
 
 _PAGE_FIELDS = tuple(record_field.name for record_field in fields(PageWrite))
 _values_of_page = attrgetter(*_PAGE_FIELDS)
-# These skip the search for the field, which is most of the time of `object.__setattr__`.
+# These skip the search for the field, which takes most of the time of `object.__setattr__`.
 _PAGE_SETTERS = tuple(getattr(PageWrite, name).__set__ for name in _PAGE_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result for a page."""
+    """The result of writing a page."""
 
     url: str
     """The requested URL, normalized."""
     canonical_url: str
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
-    """True if newer data was already stored, or the page was removed after the fetch. Then only
-    missing fields were added."""
+    """True if newer data was already stored (then only missing fields were added), or the page was
+    removed after the fetch."""
     unconfirmed: str | None = None
     """The declared canonical URL, if it must be fetched before it is trusted and was not enqueued
     yet."""
@@ -352,5 +352,5 @@ class Due:
     due_at_ms: int
     state: RefreshState | None = None
     belief: float = 0.0
-    """The probability that the page has changed if a sitemap or feed reported a change, else 0."""
+    """The probability that the page has changed, if a sitemap or feed reported so; otherwise 0."""
     watched: bool = False

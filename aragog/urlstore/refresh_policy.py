@@ -29,8 +29,8 @@ The waits after the first, second, … consecutive 404 or 410. The store gives u
 `refresh.gone_confirmations` of them.
 """
 GONE_SPACING_S = 0.5 * DAY_S
-"""Responses within this time, or half of `refresh.max_interval_s` if that is shorter, count as
-one."""
+"""404 and 410 responses within this time, or half of `refresh.max_interval_s` if that is shorter,
+count as one."""
 FAILED_DELAY_S = DAY_S
 """The wait after a failed fetch. It doubles with each failure, up to `MAX_FAILED_DELAY_S`."""
 MAX_FAILED_DELAY_S = 30 * DAY_S
@@ -77,7 +77,7 @@ class Seen:
     source: str | None = None
     """`sitemap` or `feed` for a file that reports changes to pages; None for a page."""
     signal_count: float = 0.0
-    """Number of signals in that file, each weighted by the trust in its host."""
+    """Number of changes that the file reports, each weighted by the trust in its host."""
     not_before_ms: int | None = None
     """Do not request the page before this time, because of Retry-After or because robots rules
     expire then."""
@@ -183,7 +183,7 @@ _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
-    """The state starts anew if a page became a sitemap or feed, or the reverse."""
+    """Return an empty state if a page became a sitemap or feed, or the reverse; else `before`."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:
@@ -192,7 +192,7 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
 
 
 def _state_after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
-    """Return the state after a read or a 304."""
+    """Return the state of a sitemap or feed after it was read, or confirmed by a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)

@@ -176,7 +176,7 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """Add the missing entry of a page's body, with the timestamp of the page's likeness."""
+        """Add a page to the index of bodies (`same_content`) if it is missing there."""
         likeness = nodes.stored_likeness(row)
         name = entry_name(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same_content.has(name):

@@ -81,7 +81,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def stored_entries(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp to delete it at."""
+    """Return the names of a node's entries, each with the timestamp for its deletion."""
     likeness, cell = stored_likeness(row), row.get(nodes.LIKENESS)
     name = entry_name(url, likeness)
     if name is None or cell is None:
@@ -152,7 +152,7 @@ class SameContent:
         entries, so a part may have fewer pages than its limit although more follow.
 
         Args:
-            url: the page's URL, in any form.
+            url: the page's URL, in any spelling.
             within: how many bits of the fingerprints may differ, 0 to 3.
             limit: number of pages, 1 or more.
             cursor: the cursor of the previous part.

@@ -94,8 +94,8 @@ class Schedule:
         """
         Keep a URL's page fresh for `owner` from `at_ms` (now if None) on. Does not fetch it now.
 
-        Idempotent for all forms and aliases of the URL. If an owner both watches and unwatches, the
-        request with the later time wins, even if it arrives first.
+        Idempotent for all spellings and aliases of the URL. If an owner both watches and
+        unwatches, the request with the later time wins, even if it arrives first.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a

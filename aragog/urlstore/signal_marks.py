@@ -34,14 +34,14 @@ class ReportedChange(NamedTuple):
 
 
 class PageMark(NamedTuple):
-    """The report of a host's sitemaps and feeds about one page."""
+    """What a host's sitemaps and feeds have reported about one page."""
 
     reported_ms: int = 0
     """The first moment of the newest reported date."""
     read_at_ms: int = 0
     """When that date was first read as a new change; 0 if the page was checked after it."""
     belief: float = 0.0
-    """How far the host was trusted at that time, from 0 to 1."""
+    """How much the host was trusted at that time, from 0 to 1."""
     covered: bool = True
     """True while the files report this page's changes; False after an unreported change."""
     kind: str = "sitemap"
@@ -90,7 +90,7 @@ def is_worth_a_fetch(
 
     Fetching a changed page keeps it fresh for 1/rate seconds on average. A regular fetch must gain
     `Kind.marginal_freshness_s`, so a page that changes all the time is not fetched for every
-    signal.
+    reported change.
     """
     if belief <= 0 or usual_s <= 0:
         return False

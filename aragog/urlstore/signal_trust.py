@@ -1,5 +1,5 @@
 """
-How far the dates in a host's sitemaps and feeds are trusted.
+How much the dates in a host's sitemaps and feeds are trusted.
 
 A signal is a date that reports a change to a page since its last fetch. The next fetch tests it: if
 the page had not changed, the signal was false. If it had changed, it might have changed anyway. The
@@ -54,13 +54,13 @@ class Evidence(NamedTuple):
     named: bool
     """True if a file had reported a change since the page was last checked."""
     covered: bool
-    """True if one of the host's files lists the page."""
+    """True if one of the host's files lists the page (`PageMark.covered`)."""
     expected: float
     """The probability of a change according to the page's own rate."""
 
 
 class HostTrust(NamedTuple):
-    """The evidence about a host's signals; a tuple of numbers, stored in this order."""
+    """The evidence about a host's signals. The values are stored in this order."""
 
     at_ms: int = 0
     """When the evidence was last reduced by its age."""
@@ -180,12 +180,12 @@ def with_feed(before: HostTrust, key: str) -> HostTrust:
 
 
 def to_cell(trust: HostTrust) -> bytes:
-    """Encode a trust for its cell."""
+    """Encode the trust in a host for its cell."""
     return orjson.dumps((VERSION, *trust))
 
 
 def from_cell(cell: bytes | None) -> HostTrust:
-    """Decode a trust; an empty cell or an unknown version gives a new trust."""
+    """Decode the trust in a host; without evidence if the cell is empty or of unknown version."""
     if not cell:
         return HostTrust()
     version, *values = orjson.loads(cell)

@@ -1,5 +1,5 @@
 """
-The UrlStore: metadata, content and links, found by any form or alias of a URL.
+The UrlStore: metadata, content and links, found by any spelling or alias of a URL.
 
 Reads and writes apply to the canonical URL of the given URL. Only an alias needs a second round
 trip. There are no transactions: every step may be repeated, and a concurrent reader sees either the
@@ -67,7 +67,7 @@ class UrlStore:
         links: outlinks and inlinks.
         aliases: URLs that lead to the same page.
         schedule: refresh times, watches, crawl budgets.
-        signals: change signals from sitemaps and feeds, and the trust in each host.
+        signals: the changes that sitemaps and feeds report, and the trust in each host.
         feed: changes to pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
@@ -152,7 +152,7 @@ class UrlStore:
         Takes one round trip, or two for an alias.
 
         Args:
-            url: in any form.
+            url: in any spelling.
             fields: the fields to read; None reads all of them, () none (only the facts of the last
                 fetch).
             info: include the time and provenance of each field.
@@ -179,7 +179,7 @@ class UrlStore:
         Set fields and keep the others. Returns the new version.
 
         Args:
-            url: in any form.
+            url: in any spelling.
             fields: the values by field name; the settings limit them.
             at_ms: when the values were observed (now if None), at most a minute in the future. A
                 value never replaces a later one.
@@ -294,7 +294,7 @@ class UrlStore:
     def pack_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `pack_pages`, for several batches. Takes no more multi-gets."""
+        """Like `pack_pages`, for several batches, with as few multi-gets as for one."""
         return self._packing.add_batches(batches, now=now)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
@@ -307,7 +307,7 @@ class UrlStore:
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """Return the page, with the current time if its fetch is dated in the future."""
+        """Return the page, with the current time if its fetch is dated over a minute ahead."""
         return self._batches.timely(page)
 
     def remove(self, url: str) -> None:
@@ -338,7 +338,7 @@ class UrlStore:
 
 
 def _schema(settings: StoreSettings) -> Schema:
-    """Raises ConfigError if a field cannot be unique."""
+    """Return the graph's schema. Raises ConfigError if a field cannot be unique."""
     problems = [
         f"store.unique: {name!r} is extracted from pages, and a fetch cannot be rejected for a "
         "duplicate value; use a field of your own, or store.indexed"

@@ -92,8 +92,8 @@ class Takedowns:
         """
         Delete the data of a normalized URL's page, except data newer than `upto_ms`.
 
-        For a page that now redirects to a taken-down URL. Keeps the page's watches and next fetch;
-        does nothing to an alias.
+        Use this for a page that now redirects to a taken-down URL. Keeps the page's watches and
+        next fetch; does nothing to an alias.
         """
         now_ms = self.clock.now_ms()
         self.takedown.drop(url, now_ms, upto_ms)
@@ -104,7 +104,7 @@ class Takedowns:
         Delete data that was fetched from a normalized URL up to `upto_ms`, even if it is stored
         under the canonical URL.
 
-        For a page that must not be kept. A later fetch may restore it.
+        Use this for a page that must not be kept. A later fetch may restore it.
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)

@@ -1,7 +1,7 @@
 """
-Tombstones: marks for hosts and domains that were taken down.
+Tombstones: markers for hosts and domains that were taken down.
 
-A URL that was taken down individually has a mark in its node instead. These URLs are also listed
+A URL that was taken down individually has a marker in its node instead. These URLs are also listed
 next to the tombstones.
 
 Each tombstone is a row in every bucket of the table of unique values, so none is lost with a
@@ -83,11 +83,11 @@ class Tombstones:
 
     @property
     def is_empty(self) -> bool:
-        """True if no site was taken down, as of the last call to `current`."""
+        """True if no site was taken down when `current` was last called."""
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Return True if a URL's site was taken down at the last `current` call."""
+        """Return True if a URL's site was taken down when `current` was last called."""
         if self.is_empty:
             return False
         name = host_of(url)

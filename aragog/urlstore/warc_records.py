@@ -2,9 +2,9 @@
 Builds and parses WARC 1.1 records of pages (ISO 28500:2017). No I/O.
 
 A page is a `response` with its status line and headers. The body is stored decoded. So headers that
-describe its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
-as in public crawls. A body without headers is a `resource`. If a fetch found the body unchanged,
-the record is a `revisit` with headers only (identical-payload-digest).
+describe its encoding get the prefix `X-Crawler-`, and Content-Length is the length of the decoded
+body, as in public crawls. A body without headers is a `resource`. If a fetch found the body
+unchanged, the record is a `revisit` with headers only (identical-payload-digest).
 
 The field `WARC-JSON-Metadata` has the metadata that the store returns with the body.
 """

@@ -50,7 +50,7 @@ DEFAULT_SETTINGS = {
     "log_level": 0,
 }
 COMMIT_INTERVAL_S = 3600.0
-"""How often an unchanged position is committed again: Kafka deletes an old one after a week."""
+"""How often an unchanged position is committed again, because Kafka deletes it after a week."""
 _POLL_TIMEOUT_S = 0.5
 
 
@@ -122,7 +122,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the stored cursor, or None before the first. All changes up to it were acknowledged.
+        Return the stored cursor, or None if there is none. All changes up to it were acknowledged.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.

@@ -34,7 +34,7 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     Missing options are taken from `defaults`.
 
     Raises:
-        BadInput: the record has neither form, or an option is invalid.
+        BadInput: the record is in neither format, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")

@@ -38,12 +38,12 @@ REQUIRED_SETTINGS = {
 DEFAULT_SETTINGS = {
     "auto.offset.reset": "earliest",
     "client.id": "aragog",
-    # Limits prefetching: 64 MB per partition would be millions of URLs.
+    # Limits prefetching: the default of 64 MB per partition would be millions of URLs.
     "queued.max.messages.kbytes": 4096,
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-# A full crawl refuses all other URLs; report this only once.
+# A crawl that has used up its budget refuses all other URLs. This is reported only once.
 _REPORTED_STATUSES = frozenset(
     {EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE}
 )

@@ -63,8 +63,8 @@ def mcp_server(
     Return the server; `run` it over standard input and output, or serve its `streamable_http_app`.
 
     Args:
-        client_for: returns a context manager with a request's client; it is entered in the call's
-            thread.
+        client_for: returns a context manager with a request's client. The thread that runs the call
+            enters it.
         formats: the formats of fields.
         scopes: selects which tools are offered. A request's token determines what they may do.
     """

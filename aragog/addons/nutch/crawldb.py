@@ -47,7 +47,7 @@ def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[ReadRecord]:
         stream: the dump.
         after: entries up to this line are skipped.
     """
-    # Java writes CSV in Latin-1; an escaped URL is ASCII in both encodings.
+    # Java writes CSV in Latin-1. Escaped URLs are ASCII, so reading them as UTF-8 is safe.
     lines = text_lines(stream, MAX_LINE_BYTES)
     first = next(lines, TextLine(1, ""))
     is_csv_dump = is_csv(first.text)

@@ -2,7 +2,7 @@
 Estimate the machines and services that a crawl needs, from measured costs and list prices
 (`costs.toml`).
 
-Expect the right order of magnitude.
+The estimates are accurate to an order of magnitude.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Cost(NamedTuple):
     scale: str = ""
     """
     How the figure depends on the CPU time of the reference work (`bench.reference`): a `time` grows
-    with it, a `rate` shrinks. If empty, the figure is the same on every machine.
+    with it, and a `rate` shrinks. If empty, the figure is the same on every machine.
     """
 
 
@@ -49,7 +49,8 @@ def read_costs(path: Path | None = None) -> Costs:
     Return the costs of this version of aragog, overridden by the values in a file.
 
     Args:
-        path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.
+        path: a TOML file with a table for each cost to override, such as `[s3_put]` with
+            `value = 0.000004`.
 
     Raises:
         BadInput: the file cannot be read, has an unknown cost, or has a value below 0.

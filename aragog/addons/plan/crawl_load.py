@@ -15,7 +15,7 @@ MEASURED_BYTES = 62_000
 MEASURED_LINKS = 185
 """Number of links on those pages."""
 # Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
-# (aragog/crawl/fetcher/http1/tls.py). A test compares them.
+# (aragog/crawl/fetcher/http1/tls.py). A test checks that they are the same there.
 MAX_IDLE_CONNECTIONS, IDLE_CONNECTION_S = 512, 70.0
 MAX_SESSIONS, SESSION_S = 250, 3_600.0
 
@@ -147,8 +147,8 @@ class CrawlLoad:
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. With fewer processes, a connection to the host is more often still
-        open.
+        Connections per fetch. With fewer processes, it is more likely that a connection to the
+        host is still open.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)
@@ -170,6 +170,6 @@ class CrawlLoad:
         )
 
     def _first_visit_share(self, seconds: float, processes: int) -> float:
-        """Fraction of a process's visits to a host without another visit in the last `seconds`."""
+        """Fraction of a process's visits to a host that are its first visit in `seconds`."""
         visits_s = self.fetches_s / self.demand.all_hosts / processes
         return math.exp(-visits_s * seconds)

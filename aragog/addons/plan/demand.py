@@ -46,7 +46,7 @@ class Demand:
     stored: float = 0
     """Pages kept fresh at the same time, in addition to `urls`."""
     refresh_days: float = 30
-    """Mean time between two fetches of such a page."""
+    """Mean time between two refreshes of a stored page."""
     not_modified: float = 0.3
     """Fraction of refreshes that servers answer with 304."""
     refresh_changed: float = 0.3
@@ -82,7 +82,7 @@ class Demand:
 
     @property
     def largest_domain_urls(self) -> float:
-        """URLs on the largest domain; by Zipf's law, a share of 1 / H(n) for n domains."""
+        """URLs on the largest domain. By Zipf's law, its share of n domains' URLs is 1 / H(n)."""
         if self.largest_domain is not None:
             return self.largest_domain
         harmonic = math.log(self.domains) + 0.5772 + 1 / (2 * self.domains)

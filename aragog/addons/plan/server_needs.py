@@ -128,7 +128,7 @@ class RedisNeeds:
     def _spare_capacity(
         self, load: float, max_load: float | None = None, unit: str = "fetches/s"
     ) -> str:
-        """Describe how much load the capacity can take; empty if it is already overloaded."""
+        """Return the load that one server can take, as text; empty if it is overloaded."""
         max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
             return ""
@@ -149,7 +149,7 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 
 def compaction_limit(load: CrawlLoad) -> Limit:
-    """Return the load on link compaction. The cost `compactors` is how many run at once."""
+    """Return the load on link compaction. The cost `compactors` is how many can run at once."""
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
     share = cores / concurrent if concurrent else math.inf

@@ -132,7 +132,7 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the headers. Content that was not fetched has only a type."""
+    """Return the headers. Content that was written without a fetch has only a Content-Type."""
     pairs = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):
         pairs = [("Content-Type", content_type)]

@@ -7,7 +7,7 @@ They need the extra `scrapy`. docs/coming-from.md is their guide.
     scheduler.py         `SCHEDULER`: requests are pinlater jobs; a job ends with its callback
     dupefilter.py        `DUPEFILTER_CLASS`: shared by all processes of a crawl
     download_handler.py  `DOWNLOAD_HANDLERS`: robots.txt, slot, permit, SSRF filter, byte caps
-    item_pipeline.py     `ITEM_PIPELINES`: items as fields of the page of their URL
+    item_pipeline.py     `ITEM_PIPELINES`: items as fields of the page with the same URL
     stored_pages.py      `HTTPCACHE_STORAGE`: pages that aragog has fetched
 
 The modules that they use:

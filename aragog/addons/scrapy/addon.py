@@ -56,7 +56,7 @@ class AragogAddon:
         Called by Scrapy before the crawler is built.
 
         Raises:
-            ConfigError: the spider could not be opened; see `aragog.addons.scrapy.prerequisites`.
+            ConfigError: the spider cannot be opened; see `aragog.addons.scrapy.prerequisites`.
         """
         if self._runs_crawl:
             filter_class = "aragog.addons.scrapy.dupefilter.SharedDupeFilter"
@@ -112,7 +112,7 @@ def _report_unhandled(error: Exception) -> None:
 
 
 _COMMANDS = "scrapy.commands."
-"""Commands that run no crawl: `shell`, `parse`, `fetch`, `view` and `check`."""
+"""Where Scrapy's commands are. `shell`, `parse`, `fetch`, `view` and `check` run no crawl."""
 
 
 def is_one_off(crawler: Crawler) -> bool:

@@ -17,7 +17,7 @@ from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _POLITE_HANDLER = "PoliteDownloadHandler"
-"""Compared by name, because its module imports this one."""
+"""The handler's class name. It is compared by name, because its module imports this one."""
 
 RequestCheck = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""
@@ -27,7 +27,8 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     """
     Return a function that checks incoming requests.
 
-    With aragog's download handler, which checks URLs and proxies itself, it accepts every request.
+    If aragog's download handler is used, the function accepts every request, because the handler
+    checks URLs and proxies itself.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     chosen_handlers = [handlers.get(scheme) for scheme in ("http", "https")]

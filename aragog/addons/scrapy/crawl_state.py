@@ -23,7 +23,7 @@ _WHERE = "the state of a crawl in redis.url"
 
 
 class OtherSpider(Exception):
-    """The crawl belongs to another spider or has other arguments; `description` names both."""
+    """The crawl has the spider and arguments in `description`, which differ from this process's."""
 
     def __init__(self, description: str) -> None:
         super().__init__(description)
@@ -45,7 +45,7 @@ class CrawlState:
     Every method is safe to repeat, and raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
-        client: for `redis.url`; connects on first use.
+        client: the client for `redis.url`; connects on first use.
         prefix: the start of every key.
         crawl: the crawl's name.
         member: this process's name.
@@ -72,9 +72,9 @@ class CrawlState:
 
         Args:
             description: the spider and its arguments; empty to renew.
-            is_new_crawl: no request is queued or running. If the crawl has no other process, it
-                starts anew and forgets its seen requests.
-            has_requests: requests are queued or running.
+            is_new_crawl: True if no request is queued or running. If the crawl has no other
+                process, it starts anew and forgets its seen requests.
+            has_requests: True if requests are queued or running.
             check_only: only check if the process may join.
             must_be_alone: join only if no other process is in the crawl.
 
@@ -111,7 +111,7 @@ class CrawlState:
         Leave the crawl; returns how many processes are left.
 
         Args:
-            is_over: the last process to leave also forgets the seen requests.
+            is_over: if True, the last process to leave also forgets the seen requests.
         """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_leave")

@@ -32,7 +32,7 @@ class SharedDupeFilter(BaseDupeFilter):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect according to aragog's settings."""
-        assert crawler.request_fingerprinter is not None  # noqa: S101 - set before components are
+        assert crawler.request_fingerprinter is not None  # noqa: S101 - set before the components
         return cls(spider_crawl(crawler).state, crawler.request_fingerprinter)
 
     def fingerprint(self, request: Request) -> bytes:

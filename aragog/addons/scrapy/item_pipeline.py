@@ -4,7 +4,7 @@
     {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
 
-It is idempotent: the same item sets the same fields.
+Storing is idempotent: the same item sets the same fields.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class StoreItems:
         Raises:
             DropItem: the URL or a value is invalid, JSON cannot represent a value (bytes, NaN,
                 numbers above 64 bits), or the URL was taken down.
-            TransientError: the store does not respond. The item's page is fetched and parsed again.
+            TransientError: the store does not respond. With `SpiderScheduler`, all requests in
+                progress in this process run again, including the one for the item's page.
         """
         fields = dict(ItemAdapter(item))
         url = fields.pop(self._url_field, None)

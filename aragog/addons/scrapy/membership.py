@@ -37,7 +37,8 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
     waiting = queue.count_unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
-        # Keep this order: after a kill in between, the seen requests remain and are reported.
+        # Keep this order: if the process is killed in between, the seen requests remain and are
+        # reported.
         deleted = queue.abandon()
         crawl.state.forget()
         log.info("crawl %s restarts; %d requests were deleted", crawl.name, deleted)

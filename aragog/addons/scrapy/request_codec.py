@@ -8,9 +8,10 @@ not used, because anyone who can write to the broker could run code with them.
 A request arrives unchanged or is refused. Subclasses such as `IntEnum` are refused, because JSON
 would turn them into their base type.
 
-A message cannot choose what code runs here. Request and item classes come from Scrapy, the spider's
-package and the setting `ARAGOG_REQUEST_CLASSES`. Nothing is imported for a message, callbacks are
-methods of the spider, and URLs are http or https.
+A message cannot choose what code runs here. Request and item classes come from Scrapy, the packages
+of the spider and `SPIDER_MODULES`, and the setting `ARAGOG_REQUEST_CLASSES`. Only the classes in
+that setting are imported for a message. Callbacks are methods of the spider, and URLs are http or
+https.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON, after checking here that it can be rebuilt.
+    Return the request as JSON, after checking that it can be rebuilt.
 
     Args:
         request: the request to send.
@@ -83,7 +84,8 @@ def from_json(body: bytes, spider: Spider) -> Request:
     Rebuild a request from its JSON.
 
     Raises:
-        InvalidMessage: another version wrote it, or it is for another spider.
+        InvalidMessage: the request cannot be rebuilt, for example because another version wrote it
+            or because it is for another spider.
     """
     try:
         wire = orjson.loads(body)

@@ -26,7 +26,7 @@ from aragog.fetch_record.outcome import (
     WithoutPage,
 )
 
-# These describe the bytes on the wire, but a response's body is decoded.
+# These describe the body as the server sent it, but a Scrapy response has the decoded body.
 WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,

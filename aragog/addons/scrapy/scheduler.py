@@ -41,9 +41,9 @@ from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"
-"""Scrapy's mark on requests from `Spider.start` and their copies."""
+"""The key in `meta` that Scrapy sets on requests from `Spider.start`, and on their copies."""
 SCHEDULED = "aragog_scheduled"
-"""This scheduler's mark on requests handed to an engine, and their copies."""
+"""The key in `meta` that this scheduler sets on requests that it accepts, and on their copies."""
 UNLIMITED = 64
 """Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
 MAX_KEY_CHARS = 200
@@ -51,7 +51,7 @@ MAX_KEY_CHARS = 200
 
 class SpiderScheduler(BaseScheduler):
     """
-    A crawl's requests. Its methods are called in the event loop's thread.
+    Schedules a crawl's requests. Its methods are called in the event loop's thread.
 
     Args:
         crawler: Scrapy's crawler.
@@ -163,7 +163,7 @@ class SpiderScheduler(BaseScheduler):
 
         Raises:
             BrokerUnavailable: the request may or may not have been enqueued. All requests in
-                progress here will run again, so it will be yielded again.
+                progress in this process will run again, so it will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
@@ -192,7 +192,7 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def rerun_in_progress(self, problem: str) -> None:
-        """Rerun every request in progress here."""
+        """Rerun every request that is in progress in this process."""
         self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:

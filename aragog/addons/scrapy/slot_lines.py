@@ -29,8 +29,8 @@ MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
 """How many requests of a domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
-"""No request is held longer than this for a domain without a slot (such as a paused or stopped
-one)."""
+"""If a domain has no slot for longer than this (it is paused, for example), its requests go back to
+the queue."""
 MAX_DELAY_S = 300.0
 """
 A request returns from the queue after at most this time, or after its domain's wait if that is
@@ -38,7 +38,8 @@ longer, because the domain's rate may have changed.
 """
 LOG_WAIT_S = 5.0
 """
-A wait that exceeds the domain's interval by this much is logged: the domain is paused or stopped.
+A wait that exceeds the domain's interval by this much is logged, because the domain is probably
+paused or stopped.
 """
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches robots.txt."""

@@ -27,8 +27,8 @@ class StoredPages:
     """
     The content of the UrlStore as a read-only cache of responses.
 
-    A page is found by any form of its URL. Request headers and cookies are ignored, and reads run
-    in the event loop's thread.
+    A page is found by any spelling of its URL. Request headers and cookies are ignored, and reads
+    run in the event loop's thread.
 
     Args:
         settings: Scrapy's settings. Pages fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
@@ -91,7 +91,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """Return the headers. Content that was not fetched has only a type."""
+    """Return the headers. Content that was written without a fetch has only a Content-Type."""
     headers, meta = Headers(), content.meta
     pairs: Any = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):

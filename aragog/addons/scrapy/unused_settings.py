@@ -96,7 +96,7 @@ def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
 
 
 def class_path(component: Any) -> str:
-    """Return a component's path, given its path or class. An outdated path is replaced."""
+    """Return a component's path, given its path or class. Replaces paths that were renamed."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)
@@ -115,7 +115,7 @@ def _is_harmless(settings: BaseSettings, name: str) -> bool:
 
 
 VALUES_ORDER = 890
-"""The middleware's position: after the middlewares that set the header and `meta`."""
+"""The middleware's position: after those that set the User-Agent header and `meta`."""
 _META = {
     "bindaddress": "the operating system chooses the address",
     "dont_obey_robotstxt": "robots.txt is always obeyed; `aragog robots test` explains a refusal",

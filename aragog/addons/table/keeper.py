@@ -59,7 +59,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The result of one commit."""
+    """The result of `TableKeeper.round`."""
 
     written: int = 0
     deleted: int = 0

@@ -53,12 +53,12 @@ class PageTableRows:
     key = "url"
     noun = "pages"
     max_pages = 10_000
-    """If each page has 5 KB of fields, this takes 50 MB of memory."""
+    """Changed pages per merge. If each page has 5 KB of fields, they take 50 MB of memory."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, types: TypedFields, state: TableState
     ) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
+        import pyarrow as pa  # noqa: PLC0415 - an extra; takes 0.2 s
 
         self._arrow, self._store, self._files, self._types = pa, store, files, types
         self._state = state

@@ -60,7 +60,7 @@ def schema_digest(schema: Any) -> str:
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """Return a cached check of whether a URL or its site was taken down."""
+    """Return a function that checks whether a URL or its site was taken down."""
     takedowns = store.takedowns
     urls = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in urls or takedowns.site_refused(url))

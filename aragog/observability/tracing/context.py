@@ -14,7 +14,7 @@ from typing import NamedTuple
 HEADER = "traceparent"
 SAMPLED = 1
 PATTERN = r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-"""Matches version 00. Anything that a later version appends is ignored."""
+"""Matches the fields that version 00 defines. Anything that a later version appends is ignored."""
 _CONTEXT = re.compile(PATTERN + r"(?:-.*)?", re.ASCII)
 
 

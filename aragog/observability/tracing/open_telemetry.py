@@ -1,8 +1,8 @@
 """
 The tracer based on OpenTelemetry's SDK.
 
-If the program has its own TracerProvider, it exports aragog's spans. Otherwise they are exported
-with OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
+If the program has its own TracerProvider, that provider exports aragog's spans. Otherwise they are
+exported with OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
 (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 """
 

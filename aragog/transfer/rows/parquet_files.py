@@ -21,7 +21,7 @@ def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
     text.
     """
     require("parquet", "a Parquet file")
-    import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
+    import pyarrow as pa  # noqa: PLC0415 - an extra; takes 0.2 s
     import pyarrow.parquet  # noqa: PLC0415
 
     columns, rows = build_table(rows, names)
@@ -57,7 +57,7 @@ def _cell(value: Any, arrow_type: Any) -> Any:
 
 def parquet_urls(file: Path, column: str) -> Iterator[str | None]:
     """Yield the URL of each row."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra, and 0.2 s
+    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra; takes 0.2 s
 
     with pq.ParquetFile(file) as table:
         if column not in table.schema_arrow.names:

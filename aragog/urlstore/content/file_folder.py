@@ -69,7 +69,7 @@ class FileFolder:
         """
         Replace a file atomically.
 
-        After an error, the file is unchanged, or new if the rename was done.
+        After an error, the file is unchanged, or replaced if the rename was already done.
         """
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"

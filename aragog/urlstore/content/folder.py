@@ -50,7 +50,7 @@ class FolderContent(FileFolder):
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """Only the names in one two-digit folder are in memory."""
+        """See `ContentStore.keys`. Only the names in one two-digit folder are in memory."""
         check_prefix(prefix)
         for number in range(256):
             shard = f"{number:02x}"

@@ -54,7 +54,7 @@ def digest(body: bytes) -> str:
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """The line includes its newline."""
+    """Return the header line, including its newline."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 

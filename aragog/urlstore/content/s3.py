@@ -93,14 +93,14 @@ class S3Content(S3Bucket):
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
-        """Some servers return 404 for a missing object; that is not an error."""
+        """Delete an object. Some servers return 404 for a missing object; that is not an error."""
         name = self._name(key)
         with self._translate_errors():
             self.delete_whole(name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """
-        A request returns 1,000 keys.
+        See `ContentStore.keys`. A request returns 1,000 keys.
 
         Raises:
             ContentUnavailable: the server does not respond, gives no next page, or repeats an

@@ -98,7 +98,7 @@ class DictionaryRecords:
         self._drop(self._row(_DATA_OF, name))
 
     def erase_trained_on(self, packs: Collection[str]) -> None:
-        """Erase the dictionaries that were trained on any of these packs; call it before a move."""
+        """Erase the dictionaries trained on these packs. Call it before their records move."""
         for one in self.all():
             if one.erased_ms is None and not one.trained_on.isdisjoint(packs):
                 self.erase(one.id)

@@ -2,9 +2,9 @@
 Compressed records. Each is a gzip member, or one or more zstd frames. No I/O.
 
 Their first bytes distinguish the two, so a store may contain both. In a page's record, the body is
-a separate frame, copied from the fetch. It follows a frame with the headers, and precedes one with
-the end of the record. "Zstandard Compression for WARC Files 1.0" allows this. Revisits are a single
-frame, and so are records that `pack_upkeep` compressed with a dictionary.
+a separate frame, as compressed by the fetch process. It follows a frame with the headers, and
+precedes one with the end of the record. "Zstandard Compression for WARC Files 1.0" allows this.
+Revisits are a single frame, and so are records that `pack_upkeep` compressed with a dictionary.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def compress_around(
 
     If a dictionary is given, the body must have been compressed with it.
 
-    Returns the parts of the record, one of which is the body. Copying a large body into one piece
-    would cost more than everything else.
+    Returns the parts of the record, one of which is the body. Joining them would copy the body,
+    which costs more than everything else if it is large.
 
     A body is recompressed for gzip, or if it has no checksum (older versions stored none).
 

@@ -8,8 +8,8 @@ pointers. If a process is killed before that, their batches run again elsewhere 
 pack.
 
 A pack is recorded in the catalog before it is stored. When all of its batches have written their
-pages, it is settled: marked there as complete. If a pack is never settled, `pack_upkeep` finds its
-records without a page.
+pages, it is settled: marked there as complete. If a pack is never settled, `pack_upkeep` finds the
+records that no page uses.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class AliasMerger:
         reasons: Sequence[str],
     ) -> None:
         """
-        Make `alias` an alias of `canonical` as of `at_ms`, unless newer evidence is stored.
+        Make `alias` an alias of `canonical`, unless evidence newer than `at_ms` is stored.
 
         Moves all data of the alias.
         """
@@ -170,9 +170,9 @@ class AliasMerger:
         """
         Make a URL independent again. Data from its own fetch moves back to it.
 
-        If the URL is still wanted, it is fetched soon, because a later page may have replaced its
-        data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
-        crash, a repeated call completes the work.
+        If the URL is still wanted (`is_wanted`), it is fetched soon, because a later page may have
+        replaced its data. Evidence older than `at_ms` (now if None) does not make it an alias
+        again. After a crash, a repeated call completes the work.
 
         Args:
             alias: a normalized URL.
@@ -208,7 +208,7 @@ class AliasMerger:
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Create the record; also schedule a fetch if the URL or its old canonical is wanted."""
+        """Create the record, and schedule a fetch if the URL or its old canonical URL is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -281,7 +281,7 @@ class AliasMerger:
         )
 
     def aliases_of(self, canonical: str) -> Iterator[str]:
-        """Yield the URLs that lead to `canonical`, also indirectly. Takes constant memory."""
+        """Yield the URLs that lead to `canonical`, directly or not. Takes constant memory."""
         yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:

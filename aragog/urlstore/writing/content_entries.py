@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the previous body's entries, each with the timestamp to delete it at."""
+    """Return the previous body's entries, each with the timestamp for its deletion."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_name(plan.canonical, plan.page.likeness) == entry_name(

@@ -52,7 +52,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of removed items, each with the timestamp to delete it at."""
+    """Return the index records of removed items, each with the timestamp for its deletion."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [

@@ -33,10 +33,10 @@ class NextFetch(NamedTuple):
     given_up: bool
     """True if this fetch made the store give up on the page."""
     evidence: Evidence | None = None
-    """Evidence about the signals of the page's host, or None."""
+    """Evidence about how reliably the page's host reports changes, or None."""
     mark: bytes | None = None
-    """The new cell with the page's mark (`signal_marks`), if the page changed without being
-    reported. None keeps the stored cell."""
+    """The new cell with the page's mark (`signal_marks`), if the page changed and no file had
+    reported this. None keeps the stored cell."""
 
 
 def read_state(row: Row) -> RefreshState | None:
@@ -77,8 +77,8 @@ def plan_next(
     trust: HostTrust | None = None,
 ) -> NextFetch:
     """
-    Return the page's next fetch. `row` is its node; `trust` says how reliable its host's signals
-    are, or None.
+    Return the page's next fetch. `row` is its node; `trust` says how reliably its host reports
+    changes, and is None if that is unknown.
     """
     before = read_state(row)
     if seen.source and before and nodes.content_cell(row):
@@ -122,7 +122,7 @@ class _SignalEvidence(TypedDict, total=False):
 def _signal_evidence(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_reported: bool
 ) -> _SignalEvidence:
-    """Return evidence about the host's signals, or nothing if no earlier page was compared."""
+    """Return evidence about the host's reports; empty if there was no earlier page to compare."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
     elapsed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
@@ -163,7 +163,7 @@ def replacement_cells(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
-    Compare a page's fields as of `at_ms` with its node.
+    Compare the fields that a page had at `at_ms` with its node.
 
     Returns the cells to write, the field names to delete, and the names of changed fields. `before`
     contains the fields that earlier fetches found.

@@ -209,7 +209,7 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
 
 
 def is_newly_reserved(plan: PageWritePlan) -> bool:
-    """Return True if the stored page now disallows a use that it allowed before."""
+    """Return True if the stored page now disallows a use that it did not disallow before."""
     before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
     if cell is None or not before.get("fetched_at_ms"):
         return False

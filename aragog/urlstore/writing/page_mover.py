@@ -158,7 +158,7 @@ class PageMover:
             # Unchanged links keep the time of their first fetch, so compare the pages' times too.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= source_links.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Delete as of the links' own time, because an earlier fetch may still write links.
+            # Delete with the links' own time, because an earlier fetch may still write links.
             self._outlinks.write(
                 [LinksWrite(source, source_links.at_ms + 1, lambda _: b"")], now_ms
             )

@@ -110,7 +110,7 @@ class PageWritePlan:
 
 
 def urls_without_page(plan: PageWritePlan) -> list[str]:
-    """Return the fetch's URLs without a page. Aliases may point to them."""
+    """Return the fetched URLs that have no page of their own. Aliases may point to them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
@@ -157,7 +157,7 @@ def has_data(row: Row) -> bool:
 
 
 def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
-    """Return the canonical URLs and senders in these nodes, to be read too."""
+    """Return the canonical URLs and senders in these nodes that were not read yet."""
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:

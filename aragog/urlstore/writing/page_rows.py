@@ -59,7 +59,7 @@ def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
 
 
 def write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells with the time of the write: version and due time."""
+    """Return the cells that are written with the current time: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),

@@ -94,7 +94,7 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
 
 def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
     """
-    Store the bodies that are not stored yet, all of those for packs in one pack.
+    Store the bodies that are not stored yet. Those that belong in packs share one pack.
 
     Returns the ticket for that pack, or None. Call the ticket's `settle` when the pages are
     written.
@@ -115,8 +115,8 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Note in the catalog which records are used by pages whose URL is not in the record.
 
-    Such pages are stored under a URL that is not one of their fetch's, or share another page's
-    record.
+    Such pages are stored under a URL that is not one of the URLs of their fetch, or share another
+    page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -214,8 +214,8 @@ def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
     """
-    Return the cells that link URLs to their packed but unused records. Also fills in these records,
-    for `give_up_replaced`.
+    Return the cells that link URLs to their packed but unused records. Also stores these records in
+    the plans, for `give_up_replaced`.
     """
     rows = []
     for plan in plans:

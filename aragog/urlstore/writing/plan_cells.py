@@ -133,7 +133,7 @@ def fill_next_fetch(
     """
     Fill in when to fetch again. Returns None if the caller decided it (`due_at_ms`).
 
-    `trust` says how reliable the signals of the page's host are.
+    `trust` says how reliably the page's host reports changes.
     """
     seen = plan.page.seen
     if seen is None:

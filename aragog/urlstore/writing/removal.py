@@ -1,10 +1,10 @@
 """
 Removes the data stored for URLs, hosts and domains.
 
-`remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a mark in the
-node refuses every write until the takedown is lifted. A host or domain also has a tombstone, which
-refuses URLs that were never seen. The mark is written first, so that a fetch in progress cannot
-restore the data. Then everything else is deleted.
+`remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a marker in
+the node refuses every write until the takedown is lifted. A host or domain also has a tombstone,
+which refuses URLs that were never stored. The marker is written first, so that a fetch in progress
+cannot restore the data. Then everything else is deleted.
 
 After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
 another URL. It is deleted as well, but the other URL is not refused.
@@ -134,7 +134,7 @@ class Takedown:
         lists: Sequence[Unlist],
     ) -> int:
         """
-        Take down these URLs, and delete the data that was sent from them.
+        Take down these URLs, and delete the data that was fetched from them.
         Each function in `lists` removes a URL from one list, the last one from the list where the
         takedown found it.
         """
@@ -169,7 +169,7 @@ class Takedown:
         """
         Delete a page's data that was fetched from a URL that is being taken down.
 
-        If the text has since been fetched from another URL, newer data and links are kept. Watches
+        If the page has since been fetched from another URL, newer data and links are kept. Watches
         and next fetch are always kept, because that fetch may return a permitted page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
@@ -285,8 +285,8 @@ class Takedown:
         Delete a page's data. Returns its previous node.
 
         With `upto_ms`, keeps newer cells, but not histories, which contain older values. Always
-        keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now if None), so
-        that links from a later fetch remain.
+        keeps the cells in `except_columns`. Links are deleted with the timestamp `links_ms` (now
+        if None), so that links from a later fetch remain.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         columns = {
@@ -302,7 +302,7 @@ class Takedown:
             SameContent(self.zen).forget(stored_entries(url, row))
         if items := items_index.stored_records(url, row, columns):
             ItemIndex(self.zen).forget(items)
-        # Delete as of an earlier time, so that data that a fetch writes next stays visible.
+        # Delete with an earlier timestamp, so that data that a fetch writes next stays visible.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, columns.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)

@@ -138,7 +138,7 @@ class PageWriter:
         return {id(plan.page): page_plan.to_written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """Return the trust in the hosts whose pages have a mark."""
+        """Return the trust in the hosts whose pages have a mark (`signal_marks`)."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
@@ -253,7 +253,7 @@ class PageWriter:
     def _remove_outdated(
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        """Remove old due rows, lost fields, and entries of replaced bodies."""
+        """Remove old due rows and fields, and the index entries of replaced bodies and items."""
         current = [plan for plan in current if plan.row]  # a new page has replaced nothing
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
