@@ -4,7 +4,7 @@ import pytest
 
 from aragog.errors import CorruptContent, InvalidField, InvalidUrl, VersionConflict
 from aragog.urlstore.records import Due
-from tests.support.stores import NOW_MS, body, page
+from tests.support.stores import NOW_MS, body, page, store_harness
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
@@ -234,7 +234,8 @@ def test_value_over_the_limit_is_refused_with_limit_and_remedy(harness):
     assert harness.store.get(B) is None
 
 
-def test_content_that_does_not_match_its_pointer_is_never_returned(harness):
+def test_object_that_does_not_match_its_pointer_is_never_returned(tables):
+    harness = store_harness(tables)
     harness.store.write_pages([page(A, content=body("x"))])
     key = harness.store.get(A).content_key
     harness.content.put(key, body("another").body, {})

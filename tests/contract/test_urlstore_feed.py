@@ -1,5 +1,6 @@
 """The change feed on every engine: its entries, how long they are kept, and cursors."""
 
+from dataclasses import replace
 from hashlib import sha256
 
 import orjson
@@ -124,11 +125,20 @@ def kinds(harness, **which):
     return [(change.url, change.kind) for change in reported(harness, **which)]
 
 
-def test_page_with_new_text_is_in_the_feed_with_both_hashes(harness):
-    harness.store.write_pages([with_body(A, "old", NOW_MS)])
+@pytest.mark.parametrize("body_hash", [True, False])
+def test_page_with_new_text_is_in_the_feed_with_both_hashes(harness, body_hash):
+    """Pages whose body was packed during the write had no hash in the feed, or no entry at all."""
+
+    def write(text, at_ms):
+        fetch = with_body(A, text, at_ms)
+        if not body_hash:
+            fetch = replace(fetch, seen=replace(fetch.seen, body_hash=None))
+        harness.store.write_pages([fetch])
+
+    write("old", NOW_MS)
     before = harness.store.get(A).content_hash
-    for at_ms in (NOW_MS + 1, NOW_MS + 2):
-        harness.store.write_pages([with_body(A, "new", at_ms)])
+    write("new", NOW_MS + 1)
+    write("new", NOW_MS + 2)
 
     (change,) = reported(harness)
 

@@ -9,7 +9,7 @@ from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.nodes import FETCH, FETCHED
 from aragog.urlstore.record_reader import to_cell
 from aragog.urlstore.records import ContentWrite
-from tests.support.stores import NOW_MS, node_id, page
+from tests.support.stores import NOW_MS, node_id, page, store_harness
 
 OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.example/named"
 HOP = Hop(url=OLD, status=301, target=NEW, latency_ms=3.5, headers=(("Location", "/new"),))
@@ -87,13 +87,19 @@ def headers_of(harness, url):
     return orjson.loads(harness.store.content(url).meta["headers"])
 
 
-def test_headers_are_stored_once_and_read_with_report_and_content(harness):
+def test_headers_are_read_with_report_and_content(harness):
     harness.store.write_pages([fetched_with_content(report(NEW))])
 
-    key = content_key(NEW)
-    assert "headers" not in harness.content.get(key).meta
     assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
     assert harness.store.pages.fetch_report(NEW) == report(NEW)
+
+
+def test_objects_have_no_headers_of_their_own(tables):
+    harness = store_harness(tables)
+    harness.store.write_pages([fetched_with_content(report(NEW))])
+
+    assert "headers" not in harness.content.get(content_key(NEW)).meta
+    assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
 def test_content_keeps_its_response_headers_after_a_304_and_a_failure(harness):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
 from aragog.runtime.clock import ManualClock
-from aragog.settings import StoreSettings
+from aragog.settings import ContentSettings, StoreSettings
+from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress
-from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.node_ids import UrlNaming
 from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
@@ -18,6 +20,7 @@ from aragog.urlstore.store import UrlStore
 from zengraph.links import ListLimits
 from zengraph.links._journal_keys import beside_key, written_at_ms
 from zengraph.tables import FORMAT, Tables
+from zengraph.tables.memory import MemoryTables
 
 NOW_MS = 1_700_000_000_000
 NAMING = UrlNaming(lambda: FORMAT)
@@ -41,6 +44,11 @@ class Harness:
         while self.store.maintenance.compact_links(1000).left:
             pass
 
+    def bodies(self) -> list[str]:
+        """Return the keys of all objects, and all pointers from nodes into packs."""
+        pointers = (row.get(nodes.CONTENT_PACK) for _, row in self.tables["n"].scan(b"", b"\xff"))
+        return [*self.content.keys(), *(cell.value.decode() for cell in pointers if cell)]
+
     def sources(self, url: str) -> list[str]:
         """Return all pages that link to a URL, read three at a time."""
         urls, cursor = [], None
@@ -53,12 +61,19 @@ class Harness:
 
 
 def store_harness(
-    tables: Tables, settings: StoreSettings | None = None, lists: ListLimits | None = None
+    tables: Tables,
+    settings: StoreSettings | None = None,
+    lists: ListLimits | None = None,
+    layout: Literal["objects", "packs"] = "objects",
 ) -> Harness:
     """Return a store with empty tables and empty content. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     content = MemoryContent()
-    store = UrlStore(tables, content, settings or StoreSettings(), clock, lists=lists)
+    store = UrlStore(
+        tables, content, settings or StoreSettings(), clock, lists=lists,
+        packs=MemoryPacks() if layout == "packs" else None,
+        content_settings=ContentSettings(layout=layout, pack_wait_s=0.05),
+    )  # fmt: skip
     return Harness(store, tables, content, clock)
 
 
@@ -103,5 +118,8 @@ def body(text: str) -> ContentWrite:
 
 @pytest.fixture
 def harness(tables: Tables) -> Harness:
-    """A store on each engine."""
-    return store_harness(tables)
+    """
+    A store on each engine. Its content is in objects on the engine in memory, and in packs, the
+    default, on the others.
+    """
+    return store_harness(tables, layout="objects" if isinstance(tables, MemoryTables) else "packs")

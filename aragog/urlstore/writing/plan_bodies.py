@@ -10,6 +10,7 @@ takedowns find them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import (
@@ -56,7 +57,10 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
             column, value = record_cell(packed.pointer, REVISIT)
             plan.cells[column] = value
     elif in_packs:
-        plan.unpacked = content
+        # The changes of the page are found before its body is packed, so they need the hash now.
+        digest = body_hash(content)
+        plan.unpacked = replace(content, digest=digest)
+        plan.cells[nodes.CONTENT_HASH] = digest.encode()
     else:
         _fill_object(plan, content)
 
