@@ -6,7 +6,7 @@ URLS ?=
 DEPTH ?= 0
 # Where the tables are, if not where the settings say: sqlite, postgres, hbase.
 STORE ?=
-# The machines of `make fleet`; two of them have the API.
+# The machines of `make fleet`, 5 to 60; two of them have the API.
 HOSTS ?= 6
 IMAGES ?= docs/images
 # The Python that tries a wheel: a version or a path.
@@ -14,6 +14,9 @@ ON ?= $(BIN)/python
 # Two pytest processes a core, and one for tests that mostly wait: with three a core, tests that measure
 # time or extract texts fail on two cores.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN) + 1)
+ifeq ($(shell echo '$(WORKERS)' | grep -Ex '[0-9]+|auto|logical'),)
+$(error WORKERS: use a number of processes, got $(WORKERS))
+endif
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
 # each of a dozen processes would compile everything again at its start (1 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
@@ -104,7 +107,7 @@ s3: setup  ## run an S3 server in the foreground (Go)
 two-hosts: setup  ## crawl with a cluster on two hosts (root, Go, Java, Maven); STORE=postgres
 	@$(BIN)/python -m deploy.two_hosts
 
-fleet: setup  ## restart and cut off HOSTS=6 machines while they crawl and serve (root); STORE=hbase
+fleet: setup  ## restart and cut off HOSTS=6 machines (5 to 60) while they crawl and serve (root); STORE=hbase
 	@$(BIN)/python -m tests.fleet --hosts $(HOSTS) $(ARGS)
 
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/

@@ -74,7 +74,7 @@ def main() -> None:
             if path.suffix == ".wacz":
                 check_wacz(path)
             else:
-                check_warc(sorted(path.parent.glob(f"{path.name}-*.warc.gz")), Path(folder))
+                check_warc(warc_files(path), Path(folder))
         check_packs(Path(folder), options.pages)
     check_keys()
 
@@ -159,13 +159,19 @@ def entries(index: bytes) -> list[tuple[bytes, object]]:
     return [(start, json.loads(brace + rest)) for start, brace, rest in parts]
 
 
+def warc_files(stem: Path) -> list[Path]:
+    """Return the files of an export. Exits if there are none."""
+    files = sorted(stem.parent.glob(f"{stem.name}-*.warc.gz"))
+    if not files:
+        sys.exit(f"{stem}: there is no file {stem}-*.warc.gz; pass a STEM or FILE.wacz")
+    return files
+
+
 def check_warc(files: list[Path], folder: Path) -> None:
     """
     Check that cdxj-indexer agrees with each file's index, and that pywb replays every
     capture.
     """
-    if not files:
-        sys.exit("no WARC file has that name")
     collection = folder / "pywb" / "collections" / "pages"
     shutil.rmtree(collection, ignore_errors=True)
     for name in ("archive", "indexes"):

@@ -39,7 +39,10 @@ def main(folder: Path) -> None:
     chromium = find_chromium()
     if chromium is None:
         sys.exit("screenshots: no Chromium here; on Debian: apt install chromium-headless-shell")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"screenshots: IMAGES: {folder} cannot be created: {error.strerror}")
     with flower_system() as system, chromium_page(chromium) as page:
         fill(system.settings)
         for name, path in FLOWER.items():

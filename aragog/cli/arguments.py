@@ -232,10 +232,11 @@ def check_known(names: Iterable[str]) -> None:
     """
     from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - rarely needed
 
-    check_fields([name for name in names if is_extracted(name)], _declared_fields())
+    check_fields([name for name in names if is_extracted(name)], declared_fields())
 
 
-def _declared_fields() -> set[str]:
+def declared_fields() -> set[str]:
+    """Return the fields that rules and `store.field_formats` declare."""
     settings = command_settings()
     tables = settings.extract.values()
     rules = {
@@ -287,10 +288,26 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     return f"; did you mean {matches[0]}?" if matches else ""
 
 
-def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
-    """Return `; no page has …` with fields that no page has, perhaps because of a typo, else ""."""
-    absent_names = [repr(name) for name in names or () if name not in present]
-    return f"; no page has {' or '.join(absent_names)}" if absent_names else ""
+def absent_fields(
+    names: Iterable[str] | None, present: Collection[str], known: Collection[str] = ()
+) -> str:
+    """
+    Return `; no page has …` if no page has some fields (they may be misspelled), else "".
+
+    Args:
+        names: the requested fields.
+        present: the fields that at least one page has.
+        known: full names, such as `site.price`, to suggest for `price`.
+    """
+    absent_names = [name for name in names or () if name not in present]
+    full_names = [
+        full_name
+        for name in absent_names
+        for full_name in (f"{SITE}.{name}", f"page.{name}")
+        if full_name in known
+    ]
+    hint = f"; use {', '.join(full_names)}" if full_names else ""
+    return f"; no page has {' or '.join(map(repr, absent_names))}{hint}" if absent_names else ""
 
 
 @cache

@@ -28,6 +28,7 @@ from aragog.fetch_record.outcome import Fetched
 from aragog.observability.formatting import pluralize, to_one_line
 from aragog.pages.written_rules import settings_text
 from aragog.settings import Settings, load_settings
+from aragog.settings.loading import TABLES, configured_names, settings_file
 from richpins import documents
 from richpins.document import Document
 from richpins.guesses import Guess, GuessedKind, guess_rules
@@ -86,6 +87,8 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     _print_guess(guess, pages)
     note(f"wrote {into / SETTINGS_FILE} and {into / URLS_FILE}; next:")
     if into != Path():
+        if names := _settings_left_behind():
+            note(f"  copy {', '.join(names)} from {SETTINGS_FILE} if the pages need it")
         note(f"  cd {quote(str(into))}")
     note(f"  aragog try {quote(pages[0].url)} --html page.html")
     note(f"  aragog run urls.txt --stop -O {_output_args(guess)}")
@@ -121,6 +124,15 @@ def _write_files(into: Path, guess: Guess, pages: Sequence[Document], settings: 
         (into / URLS_FILE).write_text("".join(f"{page.url}\n" for page in pages))
     except OSError as error:
         raise ConfigError(f"{into}: cannot be written: {error.strerror}") from error
+
+
+def _settings_left_behind() -> list[str]:
+    """Return which settings of this folder's file the new file lacks, such as fetch.host_map."""
+    file = Path(SETTINGS_FILE).absolute()
+    if settings_file() != file:  # ARAGOG_SETTINGS applies in every folder
+        return []
+    names = configured_names(file, environ={})
+    return [name for name in names if name not in ("fetch.user_agent", *TABLES)]
 
 
 def _print_guess(guess: Guess, pages: Sequence[Document]) -> None:

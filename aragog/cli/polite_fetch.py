@@ -58,7 +58,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
         for url in urls:
             check_user_agent(settings.fetch, url)
             if reason := gate.refusal_reason(url):
-                raise NotAllowed(f"{url}: robots.txt: {reason}")
+                raise NotAllowed(f"{url}: {reason}")
             yield fetcher.fetch(url, gate=gate)
 
 
@@ -80,11 +80,16 @@ class _RobotsGate(_IntervalGate):
         self._robots = robots
         self._agent = named_agent(settings.fetch)
         self._rules: dict[str, RobotsRules] = {}
+        self._problems: dict[str, str] = {}
+        """By origin, why there was no response to the request for robots.txt."""
 
     def refusal_reason(self, url: str) -> str | None:
         """Return why robots.txt forbids a URL, or None if it is allowed."""
         rules = self._get_rules(origin(url))
-        return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
+        if rules.allows(self._agent, url):
+            return None
+        problem = self._problems.get(origin(url))
+        return rules.explain(self._agent, url) + (f" ({problem})" if problem else "")
 
     def admit(self, url: str, target_as_sent: str) -> Admission:
         reason = self.refusal_reason(url) or self.refusal_reason(target_as_sent)
@@ -94,6 +99,8 @@ class _RobotsGate(_IntervalGate):
         if origin_url not in self._rules:
             outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
+            if outcome.status is None and outcome.reason:
+                self._problems[origin_url] = outcome.reason
             self._rules[origin_url] = rules_for_status(get_status_to_cache(outcome), body)
         return self._rules[origin_url]
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,15 @@ from deploy.hosts.processes import Processes
 from deploy.processes import exit_on_signals
 from tests.fleet import balancer, clocks, sites
 from tests.fleet.fleet import Fleet
-from tests.fleet.layout import APIS, LOCAL_ADDRESS, NETWORK, Layout, settings
+from tests.fleet.layout import (
+    APIS,
+    LOCAL_ADDRESS,
+    MAX_HOSTS,
+    MIN_HOSTS,
+    NETWORK,
+    Layout,
+    settings,
+)
 from tests.fleet.run import Run
 
 ENGINES = ("postgres", "hbase")
@@ -29,7 +37,7 @@ MAX_CLOCK_ERROR_S = 5.0
 
 def main() -> int:
     """Run it in a temporary folder. Prints the logs if it fails."""
-    options = _options()
+    options = parse_options()
     if missing := list(_missing()):
         raise SystemExit(f"a fleet needs {'; '.join(missing)}")
     exit_on_signals(143)  # so that all processes are stopped
@@ -50,10 +58,14 @@ def main() -> int:
                     shutil.copy(file, options.logs)
 
 
-def _options() -> argparse.Namespace:
+def parse_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options. Exits with 2 and a message if one is invalid."""
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
     parser.add_argument(
-        "--hosts", type=int, default=6, help="number of machines, 5 to 60; two run the API"
+        "--hosts",
+        type=int,
+        default=6,
+        help=f"number of machines, {MIN_HOSTS} to {MAX_HOSTS}; {len(APIS)} run the API",
     )
     store = os.environ.get("ARAGOG_STORE__ENGINE") or "postgres"
     parser.add_argument("--store", default=store, help=" or ".join(ENGINES))
@@ -62,7 +74,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cut-s", type=float, default=60, help="how long machines are cut off")
     parser.add_argument("--logs", type=Path, help="folder to copy the logs of all processes to")
     parser.add_argument("--rate", type=float, default=50, help="reads per second")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
+    if not MIN_HOSTS <= options.hosts <= MAX_HOSTS:
+        parser.error(
+            f"HOSTS: use {MIN_HOSTS} to {MAX_HOSTS} machines, got {options.hosts}: {len(APIS)} run "
+            f"the API, and at least {MIN_HOSTS - len(APIS)} are workers"
+        )
+    for name in ("urls", "domains", "cut_s", "rate"):
+        if (value := getattr(options, name)) <= 0:
+            parser.error(f"--{name.replace('_', '-')}: use a number above 0, got {value}")
     if options.store not in ENGINES:
         parser.error(
             f"STORE: {options.store} does not support several hosts: {' or '.join(ENGINES)}"

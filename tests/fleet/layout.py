@@ -15,6 +15,8 @@ WEB, DATA, FRONT = "10.204.0.2", "10.204.0.3", "10.204.0.4"
 WEB_PORT, API_PORT = 8080, 8100
 REDIS = {"redis1": 7001, "redis2": 7002, "redis3": 7003}
 APIS = ("api1", "api2")
+MIN_HOSTS, MAX_HOSTS = len(APIS) + 3, 60
+"""Three workers are the fewest: two have shifted clocks, and the other checks everything."""
 CLAIM_TIMEOUT_S = 10
 FAST_S, SLOW_S = 300, -300
 """Clock shifts of two worker machines."""
@@ -26,9 +28,9 @@ class Layout:
     A fleet: two API machines, and workers on all others.
 
     Args:
-        hosts: the number of aragog machines, 5 to 60: two for the API, two workers with shifted
-            clocks, and the worker that checks everything. The web, the data servers and the
-            balancer have additional hosts.
+        hosts: the number of aragog machines, from `MIN_HOSTS` to `MAX_HOSTS`: two for the API,
+            two workers with shifted clocks, and the worker that checks everything. The web, the
+            data servers and the balancer have additional hosts.
         engine: `postgres` or `hbase`.
     """
 

@@ -117,10 +117,31 @@ def test_new_replaces_no_file_and_fetches_nothing_in_that_case(run, tmp_path, sh
     assert shop.seen == []
 
 
+def test_new_in_another_folder_names_the_settings_that_its_file_lacks(run, tmp_path):
+    """The printed commands failed, because host_map was only in the first folder's file."""
+    (tmp_path / "aragog.toml").write_text(
+        '[fetch]\nuser_agent = "examplebot/1.0 (+https://example.com/bot)"\n'
+        "[politeness]\nqps = 20\n"
+    )
+
+    made = run("aragog new http://books.test/book/1 http://books.test/book/2 --into guess")
+
+    assert made.returncode == 0, made.stderr
+    lines = [line.strip() for line in made.stdout.splitlines()]
+    assert "copy politeness.qps from aragog.toml if the pages need it" in lines
+    assert "cd guess" in lines
+    assert "qps" not in (tmp_path / "guess" / "aragog.toml").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason", "status"),
     [
-        ("http://books.test/secret", "robots.txt: ", 5),
+        ("http://books.test/secret", "/secret: refused by robots.txt line 2, Disallow: /secret", 5),
+        (
+            "http://no.invalid/ --agent 'examplebot/1.0 (+https://example.com/bot)'",
+            "robots.txt could not be reached (no.invalid: ",
+            5,
+        ),
         ("http://books.test/book/4", "http://books.test/book/4: Gone: 404", 5),
         ("http://books.test/book/1 http://other.test/1", "pass URLs on a single host", 2),
         (" ".join(f"http://books.test/book/{n}" for n in range(11)), "at most 10 examples", 2),

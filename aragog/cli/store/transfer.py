@@ -18,7 +18,16 @@ from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
-from aragog.cli.arguments import COUNT, NON_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
+from aragog.cli.arguments import (
+    COUNT,
+    NON_NEGATIVE,
+    PURPOSE,
+    FieldNames,
+    Host,
+    absent_fields,
+    declared_fields,
+    pin_fields,
+)
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting_display, progress_display
 from aragog.cli.store.item_export import export_items
@@ -167,6 +176,8 @@ def _export_pages(
         else:
             write = partial(_export_records, store, settings, file, kind, selection)
             count, next_cursor, absent_text = write(fields, purpose, count_progress, links=links)
+    if not count and selection.crawl and not (cursor or host or purpose):
+        absent_text = f"; no stored page belongs to the crawl {selection.crawl!r}"
     if next_cursor and not host:
         echo(f"{count:,} records{absent_text}; continue with --cursor {next_cursor}", err=to_stdout)
     else:
@@ -213,7 +224,8 @@ def _export_records(
             purpose=purpose,
             on_progress=on_progress,
         )
-    absent_text = absent_fields(fields, sink.fields) if report.records else ""
+    known_fields = declared_fields() | pin_fields() if fields else ()
+    absent_text = absent_fields(fields, sink.fields, known_fields) if report.records else ""
     return report.records, report.cursor, absent_text
 
 

@@ -31,10 +31,12 @@ UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
 as parts of traps (endless URL spaces), and links held back until it is decided whether to follow
 them (`aragog.crawl.traps.held_links`)."""
 CANCELLED = "cancelled"
+SITEMAP = "sitemap"
+"""The outcome of a sitemap that was read: it has URLs, and is not stored as a page."""
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
 RETAINED_HOURS, RETAINED_DAYS = 24 * 90, 2
 _NO_FAILURES = frozenset({
-    STORED, REPEATED, CANCELLED, "sitemap", "superseded", "taken down", "deleted",
+    STORED, REPEATED, CANCELLED, SITEMAP, "superseded", "taken down", "deleted",
 })  # fmt: skip
 _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 

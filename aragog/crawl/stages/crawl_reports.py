@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, STORED, is_failure
+from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, SITEMAP, STORED, is_failure
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
@@ -156,6 +156,6 @@ def failures(
         FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])
         for domain, counts in domains.items()
         for outcome, n in counts.items()
-        if outcome not in (STORED, REPEATED, CANCELLED)
+        if outcome not in (STORED, REPEATED, CANCELLED, SITEMAP)
     ]
     return sorted(rows, key=lambda row: (not is_failure(row.outcome), -row.urls, row.domain))

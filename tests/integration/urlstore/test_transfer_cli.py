@@ -65,6 +65,25 @@ def test_fields_that_no_page_has_are_reported(store, tmp_path):
     assert summary == "5 records; no page has 'team.scor'\n"
 
 
+def test_field_without_its_prefix_is_suggested_with_it(store, tmp_path, monkeypatch):
+    """`aragog run` accepts short names; an export had an empty column."""
+    settings = tmp_path / "aragog.toml"
+    settings.write_text('[extract."a.example"]\nauthor = "css:.author"\n')
+    monkeypatch.setenv("ARAGOG_SETTINGS", str(settings))
+
+    summary = run("export", tmp_path / "x.csv", "--fields", "title,author,score")
+
+    fields = "'title' or 'author' or 'score'; use page.title, site.author"
+    assert summary == f"5 records; no page has {fields}\n"
+
+
+def test_crawl_without_pages_is_named(store, tmp_path):
+    """A misspelled crawl gave an empty file, without a warning."""
+    summary = run("export", tmp_path / "x.jsonl", "--crawl", "docs")
+
+    assert summary == "0 records; no stored page belongs to the crawl 'docs'\n"
+
+
 def test_dash_is_standard_output_with_only_records(store):
     """It was a file of that name."""
     ran = subprocess.run(

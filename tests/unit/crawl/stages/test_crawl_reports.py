@@ -59,6 +59,12 @@ def test_crawl_without_open_domains_has_no_time_left():
     assert report(unknown=5).stuck == 5
 
 
+def test_sitemap_that_was_read_is_no_failure():
+    domains = {"a.example": Counter({"stored": 50, "sitemap": 2})}
+
+    assert failures(domains, {}, 21) == []
+
+
 def test_failures_come_before_refusals_and_have_the_counts_of_two_days():
     domains = {
         "a.example": Counter({"stored": 50, "gone: 404": 3, "refused: robots": 9, "cancelled": 4}),
