@@ -22,13 +22,13 @@ from aragog.urlstore import items as items_index
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
-from aragog.urlstore.hosts import Hosts, SentPage, host_order
+from aragog.urlstore.hosts import Hosts, SentPage, host_order, host_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.same_content import SameContent, stored_entries
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
-from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import MultiGraph
 from zengraph.links import Compactor, LinksWrite, OutlinkWriter
 from zengraph.records import Row, put_properties
@@ -243,8 +243,17 @@ class Takedown:
         self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Allow a URL to be stored again. Returns False if it was not taken down or removed."""
-        was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
+        """
+        Allow a URL to be stored again. Returns False if it was not taken down or removed.
+
+        An alias leads to its canonical URL again, so it is listed there and by its host again.
+        """
+        row = self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED, nodes.CANONICAL])
+        was_refused = nodes.REMOVED in row
+        if was_refused and (canonical := alias_of(row, url)) is not None:
+            self.zen.mutate(
+                [host_put(self.zen, url, now_ms), *alias_puts(self.zen, url, canonical, now_ms)]
+            )
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
         self.tombstones.mark_changed()
