@@ -22,7 +22,7 @@ from aragog.urlstore import items as items_index
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
-from aragog.urlstore.hosts import Hosts, SentPage, host_order, host_put
+from aragog.urlstore.hosts import Hosts, SentPage, host_order, host_put, sender_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.same_content import SameContent, stored_entries
@@ -185,6 +185,19 @@ class Takedown:
             except_columns=_SCHEDULE_COLUMNS,
             keeps_links=is_newer,
         )
+
+    def has_data(self, url: str) -> bool:
+        """Return True if a URL has data that a takedown deletes, or if a page was sent from it."""
+        columns = self.zen.nodes.get(self.zen.node_id(url)).keys() - set(_KEPT_COLUMNS)
+        has_links = bool(self.outlinks.read([url])[url].compressed)
+        return bool(columns) or has_links or any(True for _ in self.hosts.sent_by_url(url))
+
+    def list_sent(self, urls: Iterable[str], senders: Collection[str], now_ms: int) -> None:
+        """List the pages among `urls` that these senders returned, so that takedowns find them."""
+        for url in urls:
+            row = self.zen.nodes.get(self.zen.node_id(url), [nodes.FACTS])
+            if (sender := nodes.sender_of(row, url)) in senders:
+                self.zen.mutate([sender_put(self.zen, url, sender, now_ms)])
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
