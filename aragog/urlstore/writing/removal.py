@@ -65,16 +65,22 @@ class Takedown:
     """How many pages' inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases."""
-        if not nodes.is_taken_down(
-            self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
-        ):
+        """
+        Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases.
+
+        The cells of crawls are deleted last, because the deletion of a crawl finds its pages by
+        them. If it is killed, the next one finds this page again.
+        """
+        row = self.zen.nodes.get(self.zen.node_id(canonical))
+        if not nodes.is_taken_down(row):
             self._mark([canonical], b"removed", now_ms)
-        row = self._empty(canonical, now_ms)
+        crawl_columns = {column for column in row if column.startswith(nodes.IN_CRAWL)}
+        self._empty(canonical, now_ms, except_columns=crawl_columns)
         if alias_of(row, canonical) is None:
             self.zen.by_order.delete(
                 self.zen.node_id(canonical), host_order(canonical), at_ms=now_ms
             )
+        self._delete_cells(canonical, row, crawl_columns, now_ms)
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
