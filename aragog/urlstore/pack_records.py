@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from aragog.errors import CorruptContent
 from aragog.urlstore.bodies import (
     BODY,
     Packs,
@@ -88,10 +89,12 @@ class PackRecords:
         """
         Yield a pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
-        A body is only decompressed if no node contains the hash of its record.
+        A body is only decompressed if no node contains the hash of its record. If it is damaged and
+        no page needs it, for example because `repair` has dropped the pointer, the record has no
+        nodes. So takedowns can still erase the other records of the pack.
 
         Raises:
-            CorruptContent: the pack is damaged.
+            CorruptContent: the pack is damaged, and a page needs the damaged record.
         """
         dictionary = dictionary_of(data)
         blocks = [
@@ -115,7 +118,8 @@ class PackRecords:
                 if one in rows and _names(rows[one], pointer)
             ]
             if not known:  # otherwise the hash in a node proves that the record is intact
-                frames.decompress(frame.data, dictionary)
+                near_rows = [rows[one] for one in near if one in rows]
+                self._check(name, frame, dictionary, near_rows)
             yield PackedRecord(
                 pointer,
                 frame.data,
@@ -131,6 +135,18 @@ class PackRecords:
                 ),
                 tuple(known),
             )
+
+    def _check(
+        self, name: str, frame: frames.Frame, dictionary: Dictionary | None, rows: Sequence[Row]
+    ) -> None:
+        """Raises CorruptContent if a record is damaged and one of these nodes needs it."""
+        try:
+            frames.decompress(frame.data, dictionary)
+        except CorruptContent:
+            keep_versions = self.packs.settings.keep_versions
+            needed = {one for row in rows for one in live_records(row, keep_versions)}
+            if any((one.pack, one.offset) == (name, frame.offset) for one in needed):
+                raise
 
     def _candidates(self, urls: set[str]) -> tuple[dict[bytes, Row], dict[str, set[bytes]]]:
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -188,9 +188,25 @@ class Takedowns:
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
         """Delete the data of URLs that were taken down since `count` returned `before`."""
-        if self.tombstones.count() != before and (newly_refused := self.refused(urls)):
+        if self.tombstones.count() != before:
+            self._delete(self.refused(urls))
+
+    def complete(self, urls: Collection[str]) -> None:
+        """
+        Delete data that a writer stored before it was killed, although it was taken down.
+
+        A takedown may come between a writer's reads and its writes. If the writer is then killed,
+        it cannot call `recheck`, so a repeated write passes the URLs of the pages that it refuses.
+        Takes a few reads for each URL that was taken down.
+        """
+        if refused := self.refused(urls):
+            self.takedown.list_sent(set(urls) - refused, refused, self.clock.now_ms())
+            self._delete(set(filter(self.takedown.has_data, refused)))
+
+    def _delete(self, urls: Collection[str]) -> None:
+        if urls:
             now_ms = self.clock.now_ms()
-            self.takedown.of_urls(newly_refused, now_ms, listed=False)
+            self.takedown.of_urls(urls, now_ms, listed=False)
             self.clock.record_deletion(now_ms)
 
     @contextmanager

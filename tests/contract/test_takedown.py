@@ -11,6 +11,7 @@ from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import zstd
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
@@ -351,3 +352,19 @@ def test_site_takedown_can_be_lifted(harness):
 
     assert store.get(NEW).fields == {"f": b"1"}
     assert store.takedowns.sites() == []
+
+
+def test_lifted_alias_is_listed_by_its_page_and_host_again(harness):
+    store, alias, canonical = harness.store, "https://old.example/a", "https://new.example/b"
+    store.write_pages([page(alias, final_url=canonical, canonical_url=canonical, links=[])])
+    store.takedowns.take_down(url=alias)
+    assert store.aliases.of(canonical) == []
+    harness.clock.advance_ms(5)
+
+    assert store.takedowns.lift(alias)
+
+    assert store.resolve(alias) == canonical
+    assert store.aliases.of(canonical) == [alias]
+    assert list(Hosts(store.zen).of_host("old.example")) == [alias]
+    harness.clock.advance_ms(3_600_000)
+    assert store.maintenance.repair(grace_s=0.001).repaired == {}

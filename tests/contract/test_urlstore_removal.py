@@ -3,7 +3,9 @@
 import pytest
 
 from aragog.errors import BadInput, InvalidField, TakenDown
+from tests.support.faults import every_kill_point
 from tests.support.stores import NOW_MS, body, page
+from zengraph.links._outlinks import unpack
 
 A, B, C = "http://a.example/", "http://www.a.example/x", "http://c.example/"
 
@@ -134,3 +136,27 @@ def test_takedown_takes_exactly_one_target(harness):
         harness.store.takedowns.take_down()
     with pytest.raises(BadInput):
         harness.store.takedowns.take_down(url=A, host="a.example")
+
+
+def test_page_whose_removal_with_its_crawl_was_killed_is_removed_by_the_next():
+    def write(harness):
+        harness.store.write_pages([full(A)])
+        harness.store.crawls.add("docs", {A: NOW_MS})
+        harness.clock.advance_ms(10)
+
+    def delete(harness):
+        for url, _ in harness.store.crawls.walk("docs"):
+            harness.store.remove(url)
+
+    for point, harness in every_kill_point(write, step=delete):
+        harness.clock.advance_ms(1000)
+
+        delete(harness)
+
+        harness.clock.advance_ms(3_600_000)
+        harness.compact()
+        cells = [row for name in "od" for _, row in harness.tables[name].scan(b"", None)]
+        assert [unpack(row[b"l:v"].value).compressed for row in cells] == [b""], point
+        assert harness.sources(C) == [], point
+        assert list(harness.content.keys()) == [], point
+        assert harness.store.schedule.claim_due(NOW_MS + 10**9, 9, lease_s=60) == [], point

@@ -216,9 +216,9 @@ class CrawlControl:
             else:
                 store.crawls.remove(name, [url], store.clock.now_ms())
                 kept_counts[reason] += 1
+        self.seeds.delete(name)  # while the record exists: a repeated call needs it
         self.registry.delete(name)
         self.counts.delete(record.numbers)
-        self.seeds.delete(name)
         return DeletionCounts(deleted_count, dict(kept_counts))
 
 

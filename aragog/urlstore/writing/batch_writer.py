@@ -60,6 +60,9 @@ class PageBatchWriter:
         urls = (url for page in pages for url in page.urls)
         self._takedowns.recheck(urls, before)
         results = [written_by_id[id(page)] for page in pages]
+        unstored = [page for page, result in zip(pages, results, strict=True) if result.stale]
+        if unstored:
+            self._takedowns.complete({url for page in unstored for url in page.urls})
         _log_older(results)
         return results
 

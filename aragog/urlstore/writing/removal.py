@@ -22,13 +22,13 @@ from aragog.urlstore import items as items_index
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
-from aragog.urlstore.hosts import Hosts, SentPage, host_order
+from aragog.urlstore.hosts import Hosts, SentPage, host_order, host_put, sender_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.same_content import SameContent, stored_entries
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
-from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import MultiGraph
 from zengraph.links import Compactor, LinksWrite, OutlinkWriter
 from zengraph.records import Row, put_properties
@@ -65,16 +65,22 @@ class Takedown:
     """How many pages' inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases."""
-        if not nodes.is_taken_down(
-            self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
-        ):
+        """
+        Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases.
+
+        The cells of crawls are deleted last, because the deletion of a crawl finds its pages by
+        them. If it is killed, the next one finds this page again.
+        """
+        row = self.zen.nodes.get(self.zen.node_id(canonical))
+        if not nodes.is_taken_down(row):
             self._mark([canonical], b"removed", now_ms)
-        row = self._empty(canonical, now_ms)
+        crawl_columns = {column for column in row if column.startswith(nodes.IN_CRAWL)}
+        self._empty(canonical, now_ms, except_columns=crawl_columns)
         if alias_of(row, canonical) is None:
             self.zen.by_order.delete(
                 self.zen.node_id(canonical), host_order(canonical), at_ms=now_ms
             )
+        self._delete_cells(canonical, row, crawl_columns, now_ms)
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
@@ -186,6 +192,19 @@ class Takedown:
             keeps_links=is_newer,
         )
 
+    def has_data(self, url: str) -> bool:
+        """Return True if a URL has data that a takedown deletes, or if a page was sent from it."""
+        columns = self.zen.nodes.get(self.zen.node_id(url)).keys() - set(_KEPT_COLUMNS)
+        has_links = bool(self.outlinks.read([url])[url].compressed)
+        return bool(columns) or has_links or any(True for _ in self.hosts.sent_by_url(url))
+
+    def list_sent(self, urls: Iterable[str], senders: Collection[str], now_ms: int) -> None:
+        """List the pages among `urls` that these senders returned, so that takedowns find them."""
+        for url in urls:
+            row = self.zen.nodes.get(self.zen.node_id(url), [nodes.FACTS])
+            if (sender := nodes.sender_of(row, url)) in senders:
+                self.zen.mutate([sender_put(self.zen, url, sender, now_ms)])
+
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
         Delete a page's data, except data newer than `upto_ms`, unless the URL is an alias.
@@ -243,8 +262,17 @@ class Takedown:
         self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Allow a URL to be stored again. Returns False if it was not taken down or removed."""
-        was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
+        """
+        Allow a URL to be stored again. Returns False if it was not taken down or removed.
+
+        An alias leads to its canonical URL again, so it is listed there and by its host again.
+        """
+        row = self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED, nodes.CANONICAL])
+        was_refused = nodes.REMOVED in row
+        if was_refused and (canonical := alias_of(row, url)) is not None:
+            self.zen.mutate(
+                [host_put(self.zen, url, now_ms), *alias_puts(self.zen, url, canonical, now_ms)]
+            )
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
         self.tombstones.mark_changed()

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pinlater.cli import queue
 from pinlater.errors import BrokerUnavailable
 from pinlater.models import ClaimRequest, NewJob
-from pinlater.postgres.link import SqlCall, call
+from pinlater.postgres.link import SqlCall, SqlRefused, call
 from pinlater.postgres.schema import CODE, LAYOUT, UPGRADES, QueueSchema
 from pinlater.postgres.shard import PostgresShard
 from pinlater.postgres.wire import text
@@ -86,6 +86,28 @@ def test_worker_is_notified_of_the_first_job_of_a_new_queue(opened):
     readable(poller)
     assert poller.read() == ("new",)
     poller.drop()
+
+
+class RevokedSchema(QueueSchema):
+    """A schema that the role may not use on connections made after `is_revoked` is set."""
+
+    is_revoked = False
+
+    def check(self, link):
+        if self.is_revoked:
+            raise SqlRefused("42501", "permission denied for schema pinlater")
+        super().check(link)
+
+
+def test_refused_connection_of_a_poller_is_an_error_that_its_callers_catch(opened):
+    # It ended the thread that wakes the waiting callers of an API process.
+    schema = RevokedSchema()
+    shard = opened(schema=schema)
+    shard.ping()
+    schema.is_revoked = True
+
+    with pytest.raises(OSError, match="permission denied"):
+        shard.poller().send(["q"], now_s=0.0)
 
 
 def test_newer_program_replaces_functions_and_an_older_one_uses_them(opened, admin):

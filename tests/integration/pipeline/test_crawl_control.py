@@ -1,6 +1,8 @@
 """Control of crawls: dry runs, deletion, reports and upkeep."""
 
 import time
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +29,7 @@ from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import import_urls
 from aragog.transfer.json_lines import UrlRecord
 from aragog.transfer.warc_import import ArchivedPage
+from tests.support.faults import Killed
 from tests.support.stores import NOW_MS, page
 from tests.support.waiting import wait_until
 
@@ -195,6 +198,23 @@ def test_crawl_deletion_keeps_pages_that_belong_to_others(control, pipeline_harn
     assert store.get(mine) is None
     assert store.crawls.among("docs", [URL, mine]) == set()
     assert [status.record.name for status in control.all()] == ["enqueued", "refresh"]
+
+
+class DyingCounters(CrawlCounters):
+    def delete(self, numbers):
+        raise Killed
+
+
+def test_crawl_has_no_seeds_of_one_with_its_name_whose_deletion_was_killed(control, redis_client):
+    control.start("docs", {})
+    control.seeds.add("docs", [URL], {})
+    dying = replace(control, counts=DyingCounters(redis_client, prefix="t:"))
+    with suppress(Killed):
+        dying.delete("docs")
+
+    control.start("docs", {"every_s": 86_400})
+
+    assert control.seeds.count("docs") == 0
 
 
 def test_waiting_urls_of_a_deleted_crawl_stay_cancelled(control, redis_client):

@@ -65,16 +65,18 @@ class PostgresPoller:
         Register for jobs of any of the queues. `read` reads the reply.
 
         Raises:
-            OSError: the server cannot be reached.
+            OSError: the server cannot be reached, or refuses a new connection.
         """
-        link = None if self._is_pooled else self.connection or self._connect()
-        if link is None:
-            return
-        names = texts(self.shard.prefix + queue for queue in queues)
         try:
+            link = None if self._is_pooled else self.connection or self._connect()
+            if link is None:
+                return
+            names = texts(self.shard.prefix + queue for queue in queues)
             link.send([call("register", text(self._channel), names), call("due_of", names)])
         except psycopg.Error as error:
             raise ConnectionError(str(error)) from error
+        except SqlRefused as error:
+            raise ConnectionError(error.message) from error
         self._replies_due, self._registered, self.waiting_since_s = 2, tuple(queues), now_s
 
     def _connect(self) -> PostgresLink | None:
