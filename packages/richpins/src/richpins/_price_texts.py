@@ -43,16 +43,13 @@ def is_former_price(element: LexborNode) -> bool:
     for _ in range(_MAX_CLIMB):
         if ancestor is None or (ancestor is not element and "itemscope" in ancestor.attributes):
             return False
-        class_name = _CAMEL_CASE.sub(
-            "-", (ancestor.attributes.get("class") or "")[:_MAX_CLASS_CHARS]
-        ).lower()
-        if ancestor.tag in _STRUCK_OUT or _FORMER_CLASS.search(class_name):
+        if ancestor.tag in STRUCK_OUT or _has_former_class(ancestor):
             return True
         ancestor = ancestor.parent
     return False
 
 
-_STRUCK_OUT = frozenset({"del", "s", "strike"})
+STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
@@ -94,11 +91,34 @@ def _find_cents(element: LexborNode) -> Iterator[str]:
 
 def _current_text(element: LexborNode) -> str:
     spoken = {node.mem_id for node in element.css(_SPOKEN_ELEMENTS) if _DIGIT.search(node.text())}
-    if not spoken and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
+    others = {
+        node.mem_id
+        for node in element.css(_OTHER_ELEMENTS)[:_MAX_NODES]
+        if node.mem_id != element.mem_id and (is_hidden(node) or _has_former_class(node))
+    }
+    if not spoken and not others and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
-    visible = " ".join(_texts(element, spoken))
     # Some shops write the price in one piece for screen readers only.
-    return visible if _DIGIT.search(visible) else " ".join(_texts(element, set()))
+    texts = (" ".join(_texts(element, skipped)) for skipped in (spoken | others, others, set()))
+    return next(filter(_DIGIT.search, texts), "")
+
+
+_OTHER_ELEMENTS = "[class],[hidden],[style]"
+_DISPLAY_NONE = re.compile(r"display:\s?none")
+
+
+def is_hidden(element: LexborNode) -> bool:
+    """Return True if the element itself is hidden by an attribute or its style."""
+    attributes = element.attributes
+    return "hidden" in attributes or bool(_DISPLAY_NONE.search(attributes.get("style") or ""))
+
+
+def _has_former_class(element: LexborNode) -> bool:
+    """Return True if a class calls the element a former price, or its style strikes it out."""
+    attributes = element.attributes
+    class_name = (attributes.get("class") or "")[:_MAX_CLASS_CHARS]
+    is_struck = "line-through" in (attributes.get("style") or "")
+    return is_struck or bool(_FORMER_CLASS.search(_CAMEL_CASE.sub("-", class_name).lower()))
 
 
 _DIGIT = re.compile(r"\d")

@@ -71,7 +71,9 @@ STOCK_LABELS = (
     "disponibilidad", "disponibilidade", "disponibilità", "beschikbaarheid", "lagerstatus",
     "lagersaldo", "dostupnost", "dostupnosť", "dostępność", "razpoložljivost", "raspoloživost",
     "elérhetőség", "disponibilitate", "saatavuus", "pieejamība", "наличие", "Наличие", "наявність",
-    "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα",
+    "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα", "stock", "stock level",
+    "in stock", "lagerbestand", "auf lager", "en stock", "in voorraad", "op voorraad", "voorraad",
+    "på lager", "i lager", "skladem", "skladom", "na stanie", "stan magazynowy",
 )  # fmt: skip
 LABELS = (
     *BRAND_LABELS, *MAKER_LABELS, *SKU_LABELS, *MPN_LABELS, *GTIN_LABELS, *STOCK_LABELS,

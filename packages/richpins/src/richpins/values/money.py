@@ -65,6 +65,8 @@ _CENTS_AFTER_SYMBOL = re.compile(
 """Decimals after the symbol at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
 _ONLY_CENTS = re.compile(r"([1-9]\d?)\s?(¢|p)(?:\s?each)?")
 """A price below one dollar or pound."""
+_NO_DECIMALS = re.compile(r"(?<=\d)(?:[,.]\s?[-–—−]{1,2}|/-)(?![\d-])")
+"""Signs in place of the decimals: `49,- Kč`, `500/-`, `12.–`."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:(?:was|rrp|msrp|list|regular|original|normal|former|previous|full|retail|est(?:imated)?\.?)"
@@ -207,7 +209,7 @@ def _normalize_text(value: str) -> str:
     """Return a string without escapes and tags, and with all decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
-    text = numbers.normalize_signs(clean(value))
+    text = _NO_DECIMALS.sub("", numbers.normalize_signs(clean(value)))
     cents = _ONLY_CENTS.fullmatch(text)
     if cents is not None:
         return f"{'$' if cents[2] == '¢' else '£'}0.{int(cents[1]):02}"

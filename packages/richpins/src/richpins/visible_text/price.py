@@ -9,6 +9,7 @@ sells nothing costs only two searches of its bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 from selectolax.lexbor import LexborNode
@@ -49,19 +50,14 @@ def shown_price(
 
     With `is_product`, the markup already declares a product, so no cart is required.
     """
-    if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
-        return None
     if not is_product and not sources.words.any(CARTS):
         return None
-    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
-    containers = _containers(nodes)
     labeled: tuple[Decimal, str, Candidate] | None = None
     installment: tuple[Decimal, str, Candidate] | None = None
-    for node in _nodes_after_heading(nodes):
-        text = price_text(node)
-        if not 0 < len(text) <= MAX_PRICE_CHARS or _belongs_to_other_product(node, containers):
-            continue
+    for node, text in price_elements(sources):
         currency = money.find_currency(text, country)
+        if _is_fee_or_saving(text):
+            continue
         if money.are_installments(text):
             installment = installment or _price_in(node, text, currency)
             continue
@@ -75,6 +71,44 @@ def shown_price(
         if price is not None:
             return price
     return labeled or installment
+
+
+def _is_fee_or_saving(text: str) -> bool:
+    """Return True if the words before the first amount name a fee, a saving or a threshold."""
+    first_digit = _DIGIT.search(text)
+    before = text[: first_digit.start()] if first_digit else ""
+    return _FEE_OR_SAVING.search(before) is not None and not _INCLUDING.search(before)
+
+
+_DIGIT = re.compile(r"\d")
+_FEE_OR_SAVING = re.compile(
+    r"\b(?:shipping|delivery|postage|versand|lieferung|livraison|port|envíos?|envio|entrega|frete|"
+    r"spedizione|consegna|verzend\w*|bezorg\w*|levering|frakt\w*|fragt\w*|toimitus\w*|wysyłk\w*|"
+    r"dostaw\w*|doprav\w*|szállítás\w*|livrare|достав\w*|kargo|"
+    r"saves?|savings?|discount|sparen|ersparnis|rabatt|économi\w*|remise|ahorr\w*|descuento|"
+    r"economi[az]\w*|desconto|risparmi\w*|sconto|bespaar|korting|spar|spara|sparar|oszczędz\w*|rabat|"
+    r"ušetř\w*|ušetr\w*|sleva|zľava|экономия|скидка|выгода|"
+    r"deposit|pfand|consigne|statiegeld|kaution|kaucja|záloha)\b"
+    r"|versandkosten\w*|送料|배송비|运费|運費",
+    re.IGNORECASE,
+)
+_INCLUDING = re.compile(
+    r"\b(?:incl\w*|inkl\w*|inc|with|mit|compris\w*|incluid\w*|con|avec|met|med|z|s|vč|с|after)\b"
+    r"|\b(?:discount(?:ed)?|sale)\sprice|rabattpreis|cena\s(?:po\s(?:rabacie|slevě))",
+    re.IGNORECASE,
+)
+
+
+def price_elements(sources: Sources) -> Iterator[tuple[LexborNode, str]]:
+    """Yield the elements after the first h1 that show this product's prices, with their texts."""
+    if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
+        return
+    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
+    containers = _containers(nodes)
+    for node in _nodes_after_heading(nodes):
+        text = price_text(node)
+        if 0 < len(text) <= MAX_PRICE_CHARS and not _belongs_to_other_product(node, containers):
+            yield node, text
 
 
 def _price_in(
