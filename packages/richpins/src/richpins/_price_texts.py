@@ -94,7 +94,8 @@ def _current_text(element: LexborNode) -> str:
     others = {
         node.mem_id
         for node in element.css(_OTHER_ELEMENTS)[:_MAX_NODES]
-        if node.mem_id != element.mem_id and (is_hidden(node) or _has_former_class(node))
+        if node.mem_id != element.mem_id
+        and (is_hidden(node) or _has_former_class(node) or _has_net_class(node))
     }
     if not spoken and not others and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
@@ -103,6 +104,16 @@ def _current_text(element: LexborNode) -> str:
     return next(filter(_DIGIT.search, texts), "")
 
 
+def _has_net_class(element: LexborNode) -> bool:
+    """Return True if a class calls the element a price without taxes or per measure."""
+    return bool(_NET_CLASS.search((element.attributes.get("class") or "")[:_MAX_CLASS_CHARS]))
+
+
+_NET_CLASS = re.compile(
+    r"(?<![a-z])(?:tax|vat|netto|net-?price|excl|unit-?price|per-?unit|base-?price|grundpreis)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
 _OTHER_ELEMENTS = "[class],[hidden],[style]"
 _DISPLAY_NONE = re.compile(r"display:\s?none")
 
@@ -124,7 +135,7 @@ def _has_former_class(element: LexborNode) -> bool:
 _DIGIT = re.compile(r"\d")
 _SPOKEN_ELEMENTS = (
     '[class*="screen-reader" i],[class*="screenreader" i],[class~="sr-only"],'
-    '[class*="visually-hidden" i],[class*="visuallyhidden" i]'
+    '[class*="visually-hidden" i],[class*="visuallyhidden" i],[class*="offscreen" i]'
 )
 """Elements meant only for screen readers, which repeat the prices in words."""
 

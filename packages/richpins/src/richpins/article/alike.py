@@ -34,10 +34,10 @@ Look = tuple[str, str, str]
 
 def keep_alike(texts: PageTexts, container: Container, blocks: list[TextBlock]) -> None:
     """
-    Keep missed paragraphs that look like at least two kept ones, between these and in alike parts.
+    Keep missed paragraphs that look like at least two kept ones, if their parts look alike, too.
 
-    Below the last kept paragraph of a part there may be requests to subscribe or to donate. A
-    paragraph that is only a link is kept between others, if it is a sentence.
+    Inside the container, a paragraph that is only a link is kept between others, if it is a
+    sentence. Other missed paragraphs there are often in boxes about something else.
     """
     kept = [block for block in blocks if block.is_kept]
     looks = Counter(_look(block) for block in kept if len(block.letters) >= MIN_LETTERS)
@@ -50,12 +50,7 @@ def keep_alike(texts: PageTexts, container: Container, blocks: list[TextBlock]) 
         for block in blocks
         if not block.is_kept and block.number > first and _look(block) in usual
     ]
-    near = (
-        block
-        for block in missed
-        if (block.number < last and not container.distance(block))
-        or _is_in_alike_part(block, container)
-    )
+    near = (block for block in missed if _is_in_alike_part(block, container))
     keep(long_paragraphs(near, {texts.root: False}))
     keep(
         block

@@ -56,8 +56,9 @@ _OTHER_PUBLISHED_METAS = (
     "video:release_date", "book:release_date", "published_date", "release_date",
 )  # fmt: skip
 _MODIFIED_METAS = (
-    "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
-    "last-modified", "revision_date",
+    "article:modified_time", "og:article:modified_time", "article:updated_time",
+    "article:modified", "og:modified_time", "og:updated_time", "dcterms.modified",
+    "dc.date.modified", "last-modified", "revision_date",
 )  # fmt: skip
 
 

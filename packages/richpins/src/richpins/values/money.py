@@ -173,8 +173,15 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count_amounts(text: str) -> int:
-    """Return how many numbers in a string have a currency next to them."""
-    return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
+    """Return how many different numbers in a string have a currency next to them."""
+    return len({each.number for each in _find_amounts(_normalize_text(text[:MAX_CHARS]), None)})
+
+
+def text_around_amount(text: str) -> tuple[str, str]:
+    """Return the texts before and after the only price in a string; empty if there are several."""
+    text = _normalize_text(text[:MAX_CHARS])
+    amounts = _find_amounts(text, None)
+    return (text[: amounts[0].start], text[amounts[0].end :]) if len(amounts) == 1 else ("", "")
 
 
 def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:

@@ -74,13 +74,16 @@ def shown_price(
 
 
 def _is_fee_or_saving(text: str) -> bool:
-    """Return True if the words before the first amount name a fee, a saving or a threshold."""
-    first_digit = _DIGIT.search(text)
-    before = text[: first_digit.start()] if first_digit else ""
-    return _FEE_OR_SAVING.search(before) is not None and not _INCLUDING.search(before)
+    """Return True if the words at the only amount name a fee, a saving or an extra."""
+    before, after = money.text_around_amount(text)
+    is_other = _FEE_OR_SAVING.search(before) or _COUPON.search(f"{before} {after}")
+    return bool(is_other) and not _INCLUDING.search(before)
 
 
-_DIGIT = re.compile(r"\d")
+_COUPON = re.compile(
+    r"coupon|voucher|gutschein|\bbon\sde\sréduction|cupón|cupom|buono\ssconto|kupon|купон|クーポン|쿠폰|优惠券",
+    re.IGNORECASE,
+)
 _FEE_OR_SAVING = re.compile(
     r"\b(?:shipping|delivery|postage|versand|lieferung|livraison|port|envíos?|envio|entrega|frete|"
     r"spedizione|consegna|verzend\w*|bezorg\w*|levering|frakt\w*|fragt\w*|toimitus\w*|wysyłk\w*|"
@@ -88,12 +91,14 @@ _FEE_OR_SAVING = re.compile(
     r"saves?|savings?|discount|sparen|ersparnis|rabatt|économi\w*|remise|ahorr\w*|descuento|"
     r"economi[az]\w*|desconto|risparmi\w*|sconto|bespaar|korting|spar|spara|sparar|oszczędz\w*|rabat|"
     r"ušetř\w*|ušetr\w*|sleva|zľava|экономия|скидка|выгода|"
-    r"deposit|pfand|consigne|statiegeld|kaution|kaucja|záloha)\b"
+    r"deposit|pfand|consigne|statiegeld|kaution|kaucja|záloha|"
+    r"protection|warranty|insurance|versicherung|garantieverlängerung|assurance|seguro|assicurazione|"
+    r"verzekering|försäkring|forsikring|ubezpieczenie|pojištění|gift\swrap\w*|trade-in)\b"
     r"|versandkosten\w*|送料|배송비|运费|運費",
     re.IGNORECASE,
 )
 _INCLUDING = re.compile(
-    r"\b(?:incl\w*|inkl\w*|inc|with|mit|compris\w*|incluid\w*|con|avec|met|med|z|s|vč|с|after)\b"
+    r"\b(?:incl(?:uding|usive)?|inkl(?:usive)?|inc|with|mit|compris\w*|incluid\w*|con|avec|met|med|z|s|vč|с|after)\b"
     r"|\b(?:discount(?:ed)?|sale)\sprice|rabattpreis|cena\s(?:po\s(?:rabacie|slevě))",
     re.IGNORECASE,
 )
