@@ -182,3 +182,63 @@ def test_names_of_shop_programs_for_the_availability_are_known(declared, availab
     page = pin(ld({"@type": "Product", "name": "Lamp", "offers": offer}))
 
     assert page.product.availability == availability
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        '<div class="price-badge">5,00 € Coupon</div>',
+        '<div class="price-badge">Gutschein 5,00 €</div>',
+        '<div class="price-option">Include 3-Year Protection for 7,47 €</div>',
+        '<div class="price-club">33,00 €</div>',
+        '<div class="price">Mitgliederpreis 33,00 €</div>',
+        '<div class="price-recommended">30,00 €</div>',
+    ],
+)
+def test_coupon_extra_or_price_for_members_is_not_the_price(beside):
+    product = shop(f'{beside}<b class="price">38,00 €</b>', "de")
+
+    assert product.price == Decimal("38.00")
+
+
+def test_recommended_price_that_is_higher_is_the_list_price():
+    product = shop('<i class="price-recommended">45 €</i> <b class="price">38 €</b>', "de")
+
+    assert (product.price, product.list_price) == (Decimal(38), Decimal(45))
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        '<div class="price-regular">$38.00</div>',
+        '<div class="price__regular"><span class="price-item--regular">$38.00</span></div>',
+        (
+            '<span class="a-price"><span class="a-offscreen">$38.00</span><span><i>$</i>'
+            '<b class="a-price-whole">38<i>.</i></b><b class="a-price-fraction">00</b></span></span>'
+        ),
+    ],
+    ids=["regular", "shopify", "whole and parts"],
+)
+def test_only_price_of_a_page_is_the_price_whatever_it_is_called(price):
+    assert shop(price).price == Decimal("38.00")
+
+
+@pytest.mark.parametrize(
+    ("stock", "availability"),
+    [
+        ("<p>More on order</p>", "back_order"),
+        ("<p>Available on backorder</p>", "back_order"),
+        ("<p>Sur commande</p>", "back_order"),
+        ("<button>Pre-order now</button>", "pre_order"),
+        ("<button>Jetzt vorbestellen</button>", "pre_order"),
+        ("<button>Add to cart</button>", "in_stock"),
+        ("<p>Out of stock</p><button>Pre-order</button>", "out_of_stock"),
+    ],
+)
+def test_order_before_there_is_stock_is_not_in_stock(stock, availability):
+    page = pin(
+        "<title>Lamp</title><meta property=og:type content=product><h1>Lamp</h1>"
+        f'<b class="price">$38.00</b>{stock}'
+    )
+
+    assert page.product.availability == availability

@@ -8,6 +8,7 @@ import pytest
 from pins import ld, pin
 
 from richpins.page_facts.inverted_names import given_name_first
+from richpins.values.numbers import count
 
 TEXT = "<p>The valley has grown leeks for two hundred years, and its soil is dark and heavy.</p>"
 
@@ -153,3 +154,28 @@ def test_half_has_one_decimal_in_every_spelling(text):
     )  # fmt: skip
 
     assert str(page.recipe.yields.quantity) == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1.234", 1234),
+        ("1.234.567 Aufrufe", 1_234_567),
+        ("34 640", 34_640),
+        ("1,234 reviews", 1234),
+        ("4.5", None),
+        ("1.2345", None),
+        ("0.123", None),
+    ],
+)
+def test_points_before_three_digits_group_the_thousands_of_a_count(text, number):
+    assert count(text) == number
+
+
+@pytest.mark.parametrize(
+    "name", ["og:article:modified_time", "article:updated_time", "article:modified"]
+)
+def test_time_of_a_change_is_read_under_its_wrong_names(name):
+    page = article(head=f'<meta name="{name}" content="2026-06-07T11:00:00+00:00">')
+
+    assert page.modified_at.isoformat() == "2026-06-07T11:00:00+00:00"

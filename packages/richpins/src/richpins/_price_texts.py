@@ -30,7 +30,7 @@ _UNIT_PRICE = re.compile(
 _MAX_NODES = 200
 _FORMER_CLASS = re.compile(
     r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
-    r"|(?:rrp|msrp|uvp)(?![a-z])|strike|line-through|crossed|list-?price)"
+    r"|(?:rrp|msrp|uvp)(?![a-z])|recommended(?![a-z])|suggested(?![a-z])|strike|line-through|crossed|list-?price)"
 )
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MAX_CLIMB = 3

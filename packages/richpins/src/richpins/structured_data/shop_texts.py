@@ -125,7 +125,47 @@ OUT_OF_STOCK = (
     "غير متوفر", "نفدت الكمية", "אזל מהמלאי", "εξαντλημένο", "Εξαντλημένο", "εξαντλήθηκε",
     "Εξαντλήθηκε",
 )  # fmt: skip
-STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK)
+LATER = (
+    "on backorder", "available on backorder", "backordered", "on back order", "more on order",
+    "on order", "nachbestellt", "sur commande", "en commande", "bajo pedido", "sob encomenda",
+    "su ordinazione", "op bestelling", "beställningsvara", "bestillingsvare", "na objednávku",
+    "na zamówienie", "под заказ", "Под заказ", "取り寄せ", "お取り寄せ",
+)  # fmt: skip
+"""Phrases for what a shop has to order first."""
+PREORDER_BUTTON_LABELS = frozenset(
+    {
+        "pre-order",
+        "pre-order now",
+        "preorder",
+        "preorder now",
+        "pre order",
+        "pre order now",
+        "vorbestellen",
+        "jetzt vorbestellen",
+        "précommander",
+        "pré-commander",
+        "reservar ahora",
+        "preordina",
+        "preordina ora",
+        "comprar na pré-venda",
+        "förbeställ",
+        "forudbestil",
+        "forhåndsbestill",
+        "przedsprzedaż",
+        "zamów w przedsprzedaży",
+        "předobjednat",
+        "predobjednať",
+        "előrendelés",
+        "предзаказ",
+        "оформить предзаказ",
+        "予約する",
+        "予約注文",
+        "예약구매",
+        "预订",
+        "預購",
+    }
+)
+STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK, *LATER)
 
 LABELED_IN_STOCK = frozenset(
     {

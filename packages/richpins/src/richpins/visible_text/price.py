@@ -27,10 +27,13 @@ _PRICE_ELEMENTS = ",".join(
     ]
 )
 _OTHER_PRICE = re.compile(
-    r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
-    r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
+    r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|strik|strok|line-through|crossed|compare|"
+    r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax|recommended|suggested|"
+    r"club|klub|member|loyalty|clubcard)"
 )
 """Class names of other prices, but not `font-bold`, `holder` or `whitewash`."""
+_REGULAR_PRICE = re.compile(r"(?:(?<![a-z])|(?<=price))regular")
+"""A class of the only price, or of the former one."""
 _CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_EXAMINED = 20
@@ -53,13 +56,13 @@ def shown_price(
     if not is_product and not sources.words.any(CARTS):
         return None
     labeled: tuple[Decimal, str, Candidate] | None = None
-    installment: tuple[Decimal, str, Candidate] | None = None
+    doubtful: tuple[Decimal, str, Candidate] | None = None
     for node, text in price_elements(sources):
         currency = money.find_currency(text, country)
         if _is_fee_or_saving(text):
             continue
-        if money.are_installments(text):
-            installment = installment or _price_in(node, text, currency)
+        if money.are_installments(text) or _is_regular(node):
+            doubtful = doubtful or _price_in(node, text, currency)
             continue
         if money.count_amounts(text) > 1 and not _RANGE.search(text):
             # A former price is next to this one, usually each in its own element.
@@ -70,7 +73,13 @@ def shown_price(
         price = _price_in(node, text, currency)
         if price is not None:
             return price
-    return labeled or installment
+    return labeled or doubtful
+
+
+def _is_regular(node: LexborNode) -> bool:
+    """Return True if the element or its parent is called a regular price."""
+    elements = [each for each in (node, node.parent) if each is not None]
+    return any(_REGULAR_PRICE.search(_class_and_id(element)) for element in elements)
 
 
 def _is_fee_or_saving(text: str) -> bool:
@@ -93,7 +102,8 @@ _FEE_OR_SAVING = re.compile(
     r"ušetř\w*|ušetr\w*|sleva|zľava|экономия|скидка|выгода|"
     r"deposit|pfand|consigne|statiegeld|kaution|kaucja|záloha|"
     r"protection|warranty|insurance|versicherung|garantieverlängerung|assurance|seguro|assicurazione|"
-    r"verzekering|försäkring|forsikring|ubezpieczenie|pojištění|gift\swrap\w*|trade-in)\b"
+    r"club(?:card)?|members?|membership|klubov\w+|členská|mitglied\w*|adhérents?|socios?|medlem\w*|"
+    r"ledenprijs|verzekering|försäkring|forsikring|ubezpieczenie|pojištění|gift\swrap\w*|trade-in)\b"
     r"|versandkosten\w*|送料|배송비|运费|運費",
     re.IGNORECASE,
 )
@@ -149,11 +159,7 @@ def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 
 
 def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
-    attributes = node.attributes
-    class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[
-        :_MAX_CLASS_CHARS
-    ]
-    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", class_and_id).lower()):
+    if _OTHER_PRICE.search(_class_and_id(node)):
         return True
     ancestor: LexborNode | None = node
     for _ in range(_MAX_ANCESTORS):
@@ -163,6 +169,12 @@ def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
             return True
         ancestor = ancestor.parent
     return False
+
+
+def _class_and_id(node: LexborNode) -> str:
+    attributes = node.attributes
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
+    return _CAMEL_CASE_WORD.sub("-", names).lower()
 
 
 def _is_repeated_block(node: LexborNode, containers: set[int]) -> bool:

@@ -28,8 +28,10 @@ from richpins.structured_data.shop_texts import (
     IN_STOCK,
     LABELED_IN_STOCK,
     LABELED_OUT_OF_STOCK,
+    LATER,
     MPN_LABELS,
     OUT_OF_STOCK,
+    PREORDER_BUTTON_LABELS,
     SKU_LABELS,
     STOCK_LABELS,
     STOCK_PHRASES,
@@ -178,6 +180,10 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
         is_out = is_out or _has_closed_button(sources) or _is_called_unavailable(sources)
     if is_in:
         yield Candidate("in stock", "html", f"text {min(phrases & _IN_STOCK_PHRASES)!r}")
+    elif phrases & _LATER_PHRASES and not is_out:
+        yield Candidate("back order", "html", f"text {min(phrases & _LATER_PHRASES)!r}")
+    elif button is None and not is_out and _has_button(sources, PREORDER_BUTTON_LABELS):
+        yield Candidate("pre order", "html", "text of a button")
     elif is_out and button is None:
         phrase = min(phrases & _OUT_OF_STOCK_PHRASES, default="of a button")
         yield Candidate("out of stock", "html", f"text {phrase!r}")
@@ -187,6 +193,7 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
 
 _IN_STOCK_PHRASES = frozenset(map(str.lower, IN_STOCK))
 _OUT_OF_STOCK_PHRASES = frozenset(map(str.lower, OUT_OF_STOCK))
+_LATER_PHRASES = frozenset(map(str.lower, LATER))
 
 
 def _without_amounts(text: str) -> str:
@@ -279,12 +286,16 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 def _has_closed_button(sources: Sources) -> bool:
     """Return True if a button after the first h1 says that the product is not available."""
-    if not any(word in sources.words for word in CARTS):
-        return False
+    is_shop = any(word in sources.words for word in CARTS)
+    return is_shop and _has_button(sources, LABELED_OUT_OF_STOCK - {"no"})
+
+
+def _has_button(sources: Sources, labels: frozenset[str]) -> bool:
+    """Return True if a button of the product after the first h1 has one of `labels`."""
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")[:_MAX_BUTTONS]
     heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
     return any(
-        _label(node) in LABELED_OUT_OF_STOCK - {"no"} and not _is_about_other_product(node)
+        _label(node) in labels and not _is_about_other_product(node)
         for node in nodes[heading_index + 1 :]
     )
 
