@@ -15,6 +15,8 @@ from selectolax.lexbor import LexborNode
 MAX_PRICE_CHARS = 60
 """Longer text is not a price, and is returned unchanged."""
 
+_MAX_EXAMINED_CHARS = 2_000
+"""Longer text with white space is not a price whatever is hidden in it."""
 _CENTS = re.compile(r"\d\d")
 _RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
 _SKIPPED_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
@@ -43,7 +45,7 @@ def is_former_price(element: LexborNode) -> bool:
     for _ in range(_MAX_CLIMB):
         if ancestor is None or (ancestor is not element and "itemscope" in ancestor.attributes):
             return False
-        if ancestor.tag in STRUCK_OUT or _has_former_class(ancestor):
+        if ancestor.tag in STRUCK_OUT or is_called_former(ancestor):
             return True
         ancestor = ancestor.parent
     return False
@@ -54,6 +56,9 @@ STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 def price_text(element: LexborNode) -> str:
     """Return the text without other prices, and with raised cents as its decimals."""
+    text = element.text(separator=" ")
+    if len(text) > _MAX_EXAMINED_CHARS:
+        return text
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
@@ -95,7 +100,7 @@ def _current_text(element: LexborNode) -> str:
         node.mem_id
         for node in element.css(_OTHER_ELEMENTS)[:_MAX_NODES]
         if node.mem_id != element.mem_id
-        and (is_hidden(node) or _has_former_class(node) or _has_net_class(node))
+        and (is_hidden(node) or is_called_former(node) or _has_net_class(node))
     }
     if not spoken and not others and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
@@ -124,8 +129,8 @@ def is_hidden(element: LexborNode) -> bool:
     return "hidden" in attributes or bool(_DISPLAY_NONE.search(attributes.get("style") or ""))
 
 
-def _has_former_class(element: LexborNode) -> bool:
-    """Return True if a class calls the element a former price, or its style strikes it out."""
+def is_called_former(element: LexborNode) -> bool:
+    """Return True if a class calls the element itself a former price, or its style strikes it."""
     attributes = element.attributes
     class_name = (attributes.get("class") or "")[:_MAX_CLASS_CHARS]
     is_struck = "line-through" in (attributes.get("style") or "")

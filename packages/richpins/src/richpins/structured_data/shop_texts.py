@@ -72,12 +72,16 @@ STOCK_LABELS = (
     "lagersaldo", "dostupnost", "dostupnosť", "dostępność", "razpoložljivost", "raspoloživost",
     "elérhetőség", "disponibilitate", "saatavuus", "pieejamība", "наличие", "Наличие", "наявність",
     "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα", "stock", "stock level",
-    "in stock", "lagerbestand", "auf lager", "en stock", "in voorraad", "op voorraad", "voorraad",
-    "på lager", "i lager", "skladem", "skladom", "na stanie", "stan magazynowy",
+    "lagerbestand", "voorraad", "stan magazynowy",
 )  # fmt: skip
+STOCK_COUNT_LABELS = (
+    "in stock", "auf lager", "en stock", "in voorraad", "op voorraad", "på lager", "i lager",
+    "skladem", "skladom", "na stanie",
+)  # fmt: skip
+"""Phrases for `in stock` that are labels too, next to a count."""
 LABELS = (
     *BRAND_LABELS, *MAKER_LABELS, *SKU_LABELS, *MPN_LABELS, *GTIN_LABELS, *STOCK_LABELS,
-    *CATEGORY_LABELS,
+    *STOCK_COUNT_LABELS, *CATEGORY_LABELS,
 )  # fmt: skip
 
 IN_STOCK = (

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from selectolax.lexbor import LexborNode
 
-from richpins._price_texts import MAX_PRICE_CHARS, is_former_price, is_hidden
+from richpins._price_texts import MAX_PRICE_CHARS, STRUCK_OUT, is_called_former, is_hidden
 from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.values import money
@@ -50,6 +50,8 @@ def _former_price_near(
     for _ in range(_MAX_LEVELS_TO_FORMER_PRICE):
         if container is None or container.tag in {"body", "html"}:
             return None
+        if len(container.text()) > _MAX_CONTAINER_CHARS:
+            return None
         for element in container.css(_FORMER_ELEMENTS)[:_MAX_FORMER_ELEMENTS]:
             former = _former_amount(element, container, currency, country)
             if former is not None and amount < former < amount * _MAX_RATIO:
@@ -65,15 +67,13 @@ def _former_amount(
     element: LexborNode, container: LexborNode, currency: str, country: str | None
 ) -> Decimal | None:
     """Return the only amount in an element of the container, if it is a former price."""
+    if element.tag not in STRUCK_OUT and not is_called_former(element):
+        return None
     text = " ".join(element.text(separator=" ").split())
     if len(text) > MAX_PRICE_CHARS or money.count_amounts(text) > 1:
         return None
     other = money.find_currency(text, country)
-    if (
-        other not in {None, currency}
-        or not is_former_price(element)
-        or _is_elsewhere(element, container)
-    ):
+    if other not in {None, currency} or _is_elsewhere(element, container):
         return None
     return money.find_amount(text, currency)
 
@@ -92,4 +92,5 @@ _ELSEWHERE_TAGS = frozenset({"a", "li", "aside", "footer", "nav", "option", "tem
 _FORMER_ELEMENTS = "del,s,strike,[class],[style]"
 _MAX_FORMER_ELEMENTS = 60
 _MAX_LEVELS_TO_FORMER_PRICE = 4
+_MAX_CONTAINER_CHARS = 5_000
 _MAX_RATIO = 20

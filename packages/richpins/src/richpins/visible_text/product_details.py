@@ -33,6 +33,7 @@ from richpins.structured_data.shop_texts import (
     OUT_OF_STOCK,
     PREORDER_BUTTON_LABELS,
     SKU_LABELS,
+    STOCK_COUNT_LABELS,
     STOCK_LABELS,
     STOCK_PHRASES,
 )
@@ -167,8 +168,12 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
             yield candidate._replace(value="in stock")
         elif text in LABELED_OUT_OF_STOCK:
             yield candidate._replace(value="out of stock")
-        elif count := _COUNT.fullmatch(candidate.value.strip().lower()):
+    for candidate in labeled_values(sources, STOCK_LABELS + STOCK_COUNT_LABELS):
+        text = candidate.value.strip().lower()
+        if count := _COUNT.fullmatch(text):
             yield candidate._replace(value="in stock" if count[1].strip("0") else "out of stock")
+        elif text in {"yes", "no"}:
+            yield candidate._replace(value="in stock" if text == "yes" else "out of stock")
     phrases = _stock_phrases(sources)
     if phrases & _OUT_OF_STOCK_PHRASES and phrases & _IN_STOCK_PHRASES:
         phrases = _phrases_of_this_product(sources, phrases)
