@@ -15,6 +15,8 @@ from selectolax.lexbor import LexborNode
 MAX_PRICE_CHARS = 60
 """Longer text is not a price, and is returned unchanged."""
 
+_MAX_EXAMINED_CHARS = 2_000
+"""Longer text with white space is not a price whatever is hidden in it."""
 _CENTS = re.compile(r"\d\d")
 _RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
 _SKIPPED_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
@@ -30,7 +32,7 @@ _UNIT_PRICE = re.compile(
 _MAX_NODES = 200
 _FORMER_CLASS = re.compile(
     r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
-    r"|(?:rrp|msrp|uvp)(?![a-z])|strike|line-through|crossed|list-?price)"
+    r"|(?:rrp|msrp|uvp)(?![a-z])|recommended(?![a-z])|suggested(?![a-z])|strike|line-through|crossed|list-?price)"
 )
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MAX_CLIMB = 3
@@ -43,20 +45,20 @@ def is_former_price(element: LexborNode) -> bool:
     for _ in range(_MAX_CLIMB):
         if ancestor is None or (ancestor is not element and "itemscope" in ancestor.attributes):
             return False
-        class_name = _CAMEL_CASE.sub(
-            "-", (ancestor.attributes.get("class") or "")[:_MAX_CLASS_CHARS]
-        ).lower()
-        if ancestor.tag in _STRUCK_OUT or _FORMER_CLASS.search(class_name):
+        if ancestor.tag in STRUCK_OUT or is_called_former(ancestor):
             return True
         ancestor = ancestor.parent
     return False
 
 
-_STRUCK_OUT = frozenset({"del", "s", "strike"})
+STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
     """Return the text without other prices, and with raised cents as its decimals."""
+    text = element.text(separator=" ")
+    if len(text) > _MAX_EXAMINED_CHARS:
+        return text
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
@@ -94,17 +96,51 @@ def _find_cents(element: LexborNode) -> Iterator[str]:
 
 def _current_text(element: LexborNode) -> str:
     spoken = {node.mem_id for node in element.css(_SPOKEN_ELEMENTS) if _DIGIT.search(node.text())}
-    if not spoken and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
+    others = {
+        node.mem_id
+        for node in element.css(_OTHER_ELEMENTS)[:_MAX_NODES]
+        if node.mem_id != element.mem_id
+        and (is_hidden(node) or is_called_former(node) or _has_net_class(node))
+    }
+    if not spoken and not others and element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
-    visible = " ".join(_texts(element, spoken))
     # Some shops write the price in one piece for screen readers only.
-    return visible if _DIGIT.search(visible) else " ".join(_texts(element, set()))
+    texts = (" ".join(_texts(element, skipped)) for skipped in (spoken | others, others, set()))
+    return next(filter(_DIGIT.search, texts), "")
+
+
+def _has_net_class(element: LexborNode) -> bool:
+    """Return True if a class calls the element a price without taxes or per measure."""
+    return bool(_NET_CLASS.search((element.attributes.get("class") or "")[:_MAX_CLASS_CHARS]))
+
+
+_NET_CLASS = re.compile(
+    r"(?<![a-z])(?:tax|vat|netto|net-?price|excl|unit-?price|per-?unit|base-?price|grundpreis)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+_OTHER_ELEMENTS = "[class],[hidden],[style]"
+_DISPLAY_NONE = re.compile(r"display:\s?none")
+
+
+def is_hidden(element: LexborNode) -> bool:
+    """Return True if the element itself is hidden by an attribute or its style."""
+    attributes = element.attributes
+    return "hidden" in attributes or bool(_DISPLAY_NONE.search(attributes.get("style") or ""))
+
+
+def is_called_former(element: LexborNode) -> bool:
+    """Return True if a class calls the element itself a former price, or its style strikes it."""
+    attributes = element.attributes
+    class_name = (attributes.get("class") or "")[:_MAX_CLASS_CHARS]
+    is_struck = "line-through" in (attributes.get("style") or "")
+    return is_struck or bool(_FORMER_CLASS.search(_CAMEL_CASE.sub("-", class_name).lower()))
 
 
 _DIGIT = re.compile(r"\d")
 _SPOKEN_ELEMENTS = (
     '[class*="screen-reader" i],[class*="screenreader" i],[class~="sr-only"],'
-    '[class*="visually-hidden" i],[class*="visuallyhidden" i]'
+    '[class*="visually-hidden" i],[class*="visuallyhidden" i],[class*="offscreen" i]'
 )
 """Elements meant only for screen readers, which repeat the prices in words."""
 

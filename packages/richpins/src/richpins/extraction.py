@@ -110,6 +110,7 @@ def _visible_dates(sources: Sources, page_type: PageType | None) -> Iterator[Can
     if page_type is None or page_type.credits_authors:
         yield from chain(
             shown_days.visible_times(sources),
+            shown_days.dates_before_heading(sources),
             shown_days.dates_after_heading(sources),
             shown_days.visible_times(sources, in_other_articles=True),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from richpins.article.alike import keep_alike, without_other_articles
 from richpins.article.completion import (
     complete,
     complete_from_container,
@@ -20,7 +21,7 @@ from richpins.document import Document
 
 def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
     """Add what the selection lacks, and remove what is not part of the article."""
-    blocks = list(text_blocks(texts))
+    blocks = without_other_articles(texts, list(text_blocks(texts)))
     container = find_container(texts, blocks)
     is_complete = complete(texts, blocks)
     if not long_paragraphs((block for block in blocks if block.is_kept), None):
@@ -31,6 +32,7 @@ def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
             is_complete = complete_from_container(container, blocks)
         fill_gaps(container, blocks)
         fill_lines(container, blocks)
+        keep_alike(texts, container, blocks)
     else:
         container = find_container(texts, blocks, under_any_name=True)
     if not is_complete:

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from richpins.page_facts.inverted_names import given_name_first
 from richpins.page_facts.no_authors import is_placeholder_author
 from richpins.page_facts.site_names import host_names, normalize_name
 from richpins.provenance import Candidate
@@ -31,6 +32,15 @@ _AUTHOR_METAS = (
     "authors",
 )  # fmt: skip
 """`author` is late, because templates often fill it with the publisher's name."""
+_CATALOG_METAS = frozenset(
+    {
+        "citation_author", "citation_authors", "bepress_citation_author", "eprints.creators_name",
+        "dc.creator.personalname",
+    }
+)  # fmt: skip
+"""They may name a person with the surname first."""
+_DUBLIN_CORE_METAS = frozenset({"dc.creator", "dcterms.creator"})
+"""So may these on pages of journals, but news sites write `Agency, City` into them."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
 """Suffixes of meta names that individual sites use, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
@@ -46,8 +56,9 @@ _OTHER_PUBLISHED_METAS = (
     "video:release_date", "book:release_date", "published_date", "release_date",
 )  # fmt: skip
 _MODIFIED_METAS = (
-    "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
-    "last-modified", "revision_date",
+    "article:modified_time", "og:article:modified_time", "article:updated_time",
+    "article:modified", "og:modified_time", "og:updated_time", "dcterms.modified",
+    "dc.date.modified", "last-modified", "revision_date",
 )  # fmt: skip
 
 
@@ -145,6 +156,10 @@ def _declared_authors(
         names = (*names, "twitter:data1")
     for name in () if sources.metas.has_none_of(names) else names:
         contents = [candidate.value for candidate in sources.meta(name)]
+        if name in _CATALOG_METAS or (
+            name in _DUBLIN_CORE_METAS and "citation_title" in sources.metas
+        ):
+            contents = list(map(given_name_first, contents))
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")

@@ -24,7 +24,7 @@ _WORK_TYPES = app.TYPES | book.TYPES | movie.TYPES
 """The publishers of such items are rarely the site's publisher."""
 _SITE_TYPES = frozenset({"website"})
 TITLE_SEPARATORS = re.compile(
-    r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
+    r"\s[|\-–—·•:»«│›‹~⋆★☆◆◇●∙⁄]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
 """Separators in a title. In languages written without spaces, no spaces surround them."""
 _NON_ALPHANUMERIC = re.compile(r"[\W_]+")

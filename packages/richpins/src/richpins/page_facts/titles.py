@@ -21,7 +21,7 @@ from richpins.structured_data.sources import Sources
 from richpins.values import scalars
 from richpins.values.placeholders import is_placeholder, is_untitled
 
-_NO_SEPARATOR = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
+_NO_SEPARATOR = re.compile(r"[^|\-–—·•:»«│›‹~⋆★☆◆◇●∙⁄｜ㅣ_]*+")
 _TRAILING_SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
 _TRAILING_SECTION_AND_SITE = re.compile(
     r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"

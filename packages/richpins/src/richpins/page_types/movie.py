@@ -46,6 +46,11 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
 
     def release_dates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "datepublished", "datecreated", "startdate")
+        for event in (
+            event for node in nodes for event in node.all("releasedevent", "firstperformance")
+        ):
+            if isinstance(event, Node):
+                yield from sources.scalars([event], "startdate")
         yield from sources.meta("video:release_date", "og:video:release_date")
 
     def duration_candidates() -> Iterator[Candidate]:

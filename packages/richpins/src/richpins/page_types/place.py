@@ -200,6 +200,9 @@ def _join_texts(texts: list[Any]) -> str | None:
 def _coordinate_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "geo", "location")
     for node in nodes:
+        for address in node.all("address"):
+            if isinstance(address, Node):
+                yield from sources.scalars([address], "geo")
         if "latitude" in node.properties:
             yield Candidate(node, node.syntax, f"{node.position}.latitude")
     for latitude, longitude in _COORDINATE_TAGS:
@@ -269,14 +272,19 @@ def _parse_opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
     entries = []
     for value in raw[:60]:
         if isinstance(value, Node):
-            days = [str(day).rpartition("/")[2] for day in value.all("dayofweek")]
+            days = [re.split(r"[/#:]", str(day))[-1] for day in value.all("dayofweek")]
             opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
             if days and opens and closes:
                 hours = f"{_time_of_day(opens)}-{_time_of_day(closes)}"
-                entries.append(f"{','.join(day[:2] for day in days)} {hours}")
+                entries.append(f"{','.join(map(_short_day, days))} {hours}")
         elif text := scalars.text(value):
             entries.append(text)
     return tuple(entries) or None
+
+
+def _short_day(day: str) -> str:
+    """Return the first two letters of a day, or `PH` for public holidays."""
+    return "PH" if day.lower().startswith("publicholiday") else day[:2]
 
 
 _CLOCK_TIME = re.compile(

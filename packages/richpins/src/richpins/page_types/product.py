@@ -22,6 +22,7 @@ from richpins.values.availability import Availability, availability, normalize_t
 from richpins.values.offers import Price, offer_availability, read_offer_price
 from richpins.values.ratings import Rating, read_rating
 from richpins.visible_text import brands, product_details, trails
+from richpins.visible_text.former_price import add_former_price
 from richpins.visible_text.price import shown_price
 from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
@@ -206,10 +207,11 @@ def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidat
 
 def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) -> Price | None:
     price = prices.find_price(sources, nodes, shown_price)
-    if price:
-        provenance = sources.ledger.provenance
-        provenance["product.currency"] = provenance["product.price"]
-    return price
+    if price is None:
+        return None
+    provenance = sources.ledger.provenance
+    provenance["product.currency"] = provenance["product.price"]
+    return price if price.list_price or price.high else add_former_price(sources, price)
 
 
 _GTIN_PROPERTIES = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")

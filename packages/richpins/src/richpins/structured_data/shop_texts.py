@@ -71,11 +71,17 @@ STOCK_LABELS = (
     "disponibilidad", "disponibilidade", "disponibilità", "beschikbaarheid", "lagerstatus",
     "lagersaldo", "dostupnost", "dostupnosť", "dostępność", "razpoložljivost", "raspoloživost",
     "elérhetőség", "disponibilitate", "saatavuus", "pieejamība", "наличие", "Наличие", "наявність",
-    "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα",
+    "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα", "stock", "stock level",
+    "lagerbestand", "voorraad", "stan magazynowy",
 )  # fmt: skip
+STOCK_COUNT_LABELS = (
+    "in stock", "auf lager", "en stock", "in voorraad", "op voorraad", "på lager", "i lager",
+    "skladem", "skladom", "na stanie",
+)  # fmt: skip
+"""Phrases for `in stock` that are labels too, next to a count."""
 LABELS = (
     *BRAND_LABELS, *MAKER_LABELS, *SKU_LABELS, *MPN_LABELS, *GTIN_LABELS, *STOCK_LABELS,
-    *CATEGORY_LABELS,
+    *STOCK_COUNT_LABELS, *CATEGORY_LABELS,
 )  # fmt: skip
 
 IN_STOCK = (
@@ -123,7 +129,47 @@ OUT_OF_STOCK = (
     "غير متوفر", "نفدت الكمية", "אזל מהמלאי", "εξαντλημένο", "Εξαντλημένο", "εξαντλήθηκε",
     "Εξαντλήθηκε",
 )  # fmt: skip
-STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK)
+LATER = (
+    "on backorder", "available on backorder", "backordered", "on back order", "more on order",
+    "on order", "nachbestellt", "sur commande", "en commande", "bajo pedido", "sob encomenda",
+    "su ordinazione", "op bestelling", "beställningsvara", "bestillingsvare", "na objednávku",
+    "na zamówienie", "под заказ", "Под заказ", "取り寄せ", "お取り寄せ",
+)  # fmt: skip
+"""Phrases for what a shop has to order first."""
+PREORDER_BUTTON_LABELS = frozenset(
+    {
+        "pre-order",
+        "pre-order now",
+        "preorder",
+        "preorder now",
+        "pre order",
+        "pre order now",
+        "vorbestellen",
+        "jetzt vorbestellen",
+        "précommander",
+        "pré-commander",
+        "reservar ahora",
+        "preordina",
+        "preordina ora",
+        "comprar na pré-venda",
+        "förbeställ",
+        "forudbestil",
+        "forhåndsbestill",
+        "przedsprzedaż",
+        "zamów w przedsprzedaży",
+        "předobjednat",
+        "predobjednať",
+        "előrendelés",
+        "предзаказ",
+        "оформить предзаказ",
+        "予約する",
+        "予約注文",
+        "예약구매",
+        "预订",
+        "預購",
+    }
+)
+STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK, *LATER)
 
 LABELED_IN_STOCK = frozenset(
     {

@@ -20,6 +20,13 @@ _AVAILABILITY: dict[str, Availability] = {
     "limitedavailability": "limited", "onlineonly": "online_only", "instoreonly": "in_store_only",
     "discontinued": "discontinued", "soldout": "sold_out", "madetoorder": "made_to_order",
     "reserved": "reserved", "true": "in_stock", "false": "out_of_stock",
+    "onbackorder": "back_order", "backordered": "back_order", "availableonbackorder": "back_order",
+    "backorderonly": "back_order", "onpreorder": "pre_order", "comingsoon": "pre_order",
+    "lowstock": "limited", "limitedstock": "limited", "lowinstock": "limited",
+    "notinstock": "out_of_stock", "outofstockonline": "out_of_stock",
+    "temporarilyoutofstock": "out_of_stock", "temporarilyunavailable": "out_of_stock",
+    "currentlyunavailable": "out_of_stock", "nolongeravailable": "discontinued",
+    "outofprint": "discontinued",
 }  # fmt: skip
 _AVAILABLE_NOW = frozenset({"in_stock", "limited", "online_only", "in_store_only", "made_to_order"})
 _AVAILABLE_LATER = frozenset({"pre_order", "back_order", None})

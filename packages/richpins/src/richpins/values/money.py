@@ -65,6 +65,8 @@ _CENTS_AFTER_SYMBOL = re.compile(
 """Decimals after the symbol at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
 _ONLY_CENTS = re.compile(r"([1-9]\d?)\s?(¢|p)(?:\s?each)?")
 """A price below one dollar or pound."""
+_NO_DECIMALS = re.compile(r"(?<=\d)(?:[,.]\s?[-–—−]{1,2}|/-)(?![\d-])")
+"""Signs in place of the decimals: `49,- Kč`, `500/-`, `12.–`."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:(?:was|rrp|msrp|list|regular|original|normal|former|previous|full|retail|est(?:imated)?\.?)"
@@ -171,8 +173,15 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count_amounts(text: str) -> int:
-    """Return how many numbers in a string have a currency next to them."""
-    return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
+    """Return how many different numbers in a string have a currency next to them."""
+    return len({each.number for each in _find_amounts(_normalize_text(text[:MAX_CHARS]), None)})
+
+
+def text_around_amount(text: str) -> tuple[str, str]:
+    """Return the texts before and after the only price in a string; empty if there are several."""
+    text = _normalize_text(text[:MAX_CHARS])
+    amounts = _find_amounts(text, None)
+    return (text[: amounts[0].start], text[amounts[0].end :]) if len(amounts) == 1 else ("", "")
 
 
 def find_current_amount(text: str, currency: str | None = None) -> Decimal | None:
@@ -207,7 +216,7 @@ def _normalize_text(value: str) -> str:
     """Return a string without escapes and tags, and with decimals moved before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
-    text = numbers.normalize_signs(clean(value))
+    text = _NO_DECIMALS.sub("", numbers.normalize_signs(clean(value)))
     cents = _ONLY_CENTS.fullmatch(text)
     if cents is not None:
         return f"{'$' if cents[2] == '¢' else '£'}0.{int(cents[1]):02}"

@@ -119,9 +119,14 @@ _NO_DECIMAL_CURRENCIES = frozenset(
 )
 
 
+_GROUPED_COUNT = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3})+(?![\d.,])")
+"""A count has no decimals, so points before three digits group thousands."""
+
+
 def count(value: Any) -> int | None:
-    """Return a whole number of 0 or more, as in `1,234 reviews`, or None."""
-    number = decimal(value)
+    """Return a whole number of 0 or more, as in `1,234 reviews` or `1.234`, or None."""
+    grouped = _GROUPED_COUNT.search(value) if isinstance(value, str) else None
+    number = decimal(grouped[0].replace(".", "") if grouped else value)
     if number is None or number < 0 or number != number.to_integral_value():
         return None
     return int(number)

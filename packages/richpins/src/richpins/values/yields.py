@@ -124,9 +124,14 @@ def _parse_yield(value: Any) -> tuple[Yield, bool] | None:
 
 def _fraction_to_decimal(match: re.Match[str]) -> str:
     """Return a number with its one-character fraction as a decimal: `1½` becomes `1.5`."""
-    fraction = Decimal(unicodedata.numeric(match[2])).quantize(Decimal("0.01"))
-    number = f"{Decimal(match[1] or 0) + fraction:f}"
-    return number.rstrip("0").rstrip(".") if "." in number else number
+    fraction = Decimal(unicodedata.numeric(match[2]))
+    return f"{_round(Decimal(match[1] or 0) + fraction):f}"
+
+
+def _round(number: Decimal) -> Decimal:
+    """Return a number with at most two decimals and without zeros at the end."""
+    rounded = number.quantize(Decimal("0.01")).normalize()
+    return rounded if rounded != rounded.to_integral() else rounded.quantize(Decimal(1))
 
 
 def _words_to_digits(text: str) -> str:
@@ -145,7 +150,7 @@ def _parse_bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]
         return low, (high if low is not None and high is not None and high > low else None)
     if match.re is _MIXED_QUANTITY and match[3].strip("0"):
         whole, numerator, denominator = (int(part or 0) for part in match.groups())
-        return (Decimal(whole) + Decimal(numerator) / denominator).quantize(Decimal("0.01")), None
+        return _round(Decimal(whole) + Decimal(numerator) / denominator), None
     return numbers.decimal(match[0].replace(",", ".")), None
 
 

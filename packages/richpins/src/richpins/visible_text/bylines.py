@@ -198,6 +198,9 @@ def _raw_name(node: LexborNode) -> str | None:
     several_names = _SEVERAL_NAMES.fullmatch(text.replace(" ,", ","))
     if several_names:
         return several_names[1]
+    listed = _listed_names(node)
+    if listed:
+        return ", ".join(listed)
     if len(text) <= MAX_NAME_CHARS:
         match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text) or _name_between_bars(text)
         if match:
@@ -205,6 +208,33 @@ def _raw_name(node: LexborNode) -> str | None:
         if text and _is_in_path(text, node.attributes.get("href") or ""):
             return text
     return _name_in_lines(node)
+
+
+def _listed_names(node: LexborNode) -> list[str]:
+    """
+    Return the names in the entries of a list, or in links side by side.
+
+    Of links to different folders, only the first is a person; the others name a place or a section.
+    """
+    links = node.css("a[href]")[: _MAX_LISTED_NAMES + 1]
+    folders = {(link.attributes.get("href") or "").rpartition("/")[0] for link in links}
+    entries = _names_of(node.css("li")[: _MAX_LISTED_NAMES + 1])
+    if entries:
+        return entries
+    linked = _names_of(links)
+    return linked if len(folders) == 1 else linked[:1]
+
+
+def _names_of(elements: list[LexborNode]) -> list[str]:
+    """Return the texts of two or more elements, if each is a name as a whole."""
+    texts = [spaced_text(element).strip(" ,") for element in elements]
+    are_names = all(
+        _CAPITALIZED_NAME.fullmatch(text) and not _NOT_AN_AUTHOR.fullmatch(text) for text in texts
+    )
+    return texts if are_names and 1 < len(texts) <= _MAX_LISTED_NAMES else []
+
+
+_MAX_LISTED_NAMES = 10
 
 
 def _name_between_bars(text: str) -> re.Match[str] | None:

@@ -23,13 +23,15 @@ def matches_after_heading(
 
 
 def is_in_other_content(node: LexborNode) -> bool:
-    """Return True if an element is in a menu, a sidebar, comments, or a teaser of another page."""
+    """Return True if an element is in a menu, a sidebar, a quotation, comments, or a teaser."""
     ancestor: LexborNode | None = node
     for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             break
-        if ancestor.tag in {"aside", "nav", "footer"} or (
-            ancestor.tag == "a" and ancestor.css_first(_HEADING_ELEMENTS)
+        if ancestor.tag in {"aside", "nav", "footer", "blockquote"}:
+            return True
+        if ancestor.tag == "a" and (
+            ancestor.css_first(_HEADING_ELEMENTS) or _has_title_beside(ancestor, node)
         ):
             return True
         if ancestor.tag in _TEASER_ELEMENTS and _is_teaser(ancestor):
@@ -38,6 +40,20 @@ def is_in_other_content(node: LexborNode) -> bool:
     return is_in_comments(node)
 
 
+def _has_title_beside(link: LexborNode, node: LexborNode) -> bool:
+    """Return True if a link around a date also has a title in a block of its own."""
+    if node.mem_id == link.mem_id or not (node.tag == "time" or node.css_first("time")):
+        return False
+    date = node.text().strip()
+    return any(
+        len(text.split()) >= _MIN_TITLE_WORDS and date not in text
+        for text in (block.text().strip() for block in link.css(_BLOCKS)[:_MAX_BLOCKS])
+    )
+
+
+_MIN_TITLE_WORDS = 2
+_BLOCKS = "div,p,strong,h5,h6"
+_MAX_BLOCKS = 20
 _HEADING_ELEMENTS = "h1,h2,h3,h4"
 _TEASER_ELEMENTS = frozenset({"article", "li", "ul", "ol", "section", "div"})
 _TEASER_CLASS = re.compile(
@@ -57,14 +73,19 @@ def _is_teaser(node: LexborNode) -> bool:
 
 
 def is_in_comments(node: LexborNode) -> bool:
-    """Return True for an element in comments, reviews or related content."""
+    """Return True for an element in comments, reviews, testimonials or related content."""
     ancestor: LexborNode | None = node
     for _ in range(_MAX_ANCESTORS):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
         attributes = ancestor.attributes
         class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-        if "comment" in class_and_id or "review" in class_and_id or "related" in class_and_id:
+        if _COMMENTS_CLASS.search(class_and_id):
             return True
         ancestor = ancestor.parent
     return False
+
+
+_COMMENTS_CLASS = re.compile(
+    r"comment|review|related|testimon|kundenstimme|temoignage|depoimento|recension[ei]"
+)

@@ -9,6 +9,7 @@ belong to other products. A page that sells nothing costs only two searches of i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 from selectolax.lexbor import LexborNode
@@ -26,10 +27,13 @@ _PRICE_ELEMENTS = ",".join(
     ]
 )
 _OTHER_PRICE = re.compile(
-    r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
-    r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
+    r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|strik|strok|line-through|crossed|compare|"
+    r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax|recommended|suggested|"
+    r"club|klub|member|loyalty|clubcard)"
 )
 """Class names of other prices, but not `font-bold`, `holder` or `whitewash`."""
+_REGULAR_PRICE = re.compile(r"(?:(?<![a-z])|(?<=price))regular")
+"""A class of the only price, or of the former one."""
 _CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_EXAMINED = 20
@@ -49,21 +53,16 @@ def shown_price(
 
     With `is_product`, the markup already declares a product, so no cart is required.
     """
-    if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
-        return None
     if not is_product and not sources.words.any(CARTS):
         return None
-    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
-    containers = _containers(nodes)
     labeled: tuple[Decimal, str, Candidate] | None = None
-    installment: tuple[Decimal, str, Candidate] | None = None
-    for node in _nodes_after_heading(nodes):
-        text = price_text(node)
-        if not 0 < len(text) <= MAX_PRICE_CHARS or _belongs_to_other_product(node, containers):
-            continue
+    doubtful: tuple[Decimal, str, Candidate] | None = None
+    for node, text in price_elements(sources):
         currency = money.find_currency(text, country)
-        if money.are_installments(text):
-            installment = installment or _price_in(node, text, currency)
+        if _is_fee_or_saving(text):
+            continue
+        if money.are_installments(text) or _is_regular(node):
+            doubtful = doubtful or _price_in(node, text, currency)
             continue
         if money.count_amounts(text) > 1 and not _RANGE.search(text):
             # One is a former price. Usually, each is also in its own element.
@@ -74,7 +73,57 @@ def shown_price(
         price = _price_in(node, text, currency)
         if price is not None:
             return price
-    return labeled or installment
+    return labeled or doubtful
+
+
+def _is_regular(node: LexborNode) -> bool:
+    """Return True if the element or its parent is called a regular price."""
+    elements = [each for each in (node, node.parent) if each is not None]
+    return any(_REGULAR_PRICE.search(_class_and_id(element)) for element in elements)
+
+
+def _is_fee_or_saving(text: str) -> bool:
+    """Return True if the words at the only amount name a fee, a saving or an extra."""
+    before, after = money.text_around_amount(text)
+    is_other = _FEE_OR_SAVING.search(before) or _COUPON.search(f"{before} {after}")
+    return bool(is_other) and not _INCLUDING.search(before)
+
+
+_COUPON = re.compile(
+    r"coupon|voucher|gutschein|\bbon\sde\sréduction|cupón|cupom|buono\ssconto|kupon|купон|クーポン|쿠폰|优惠券",
+    re.IGNORECASE,
+)
+_FEE_OR_SAVING = re.compile(
+    r"\b(?:shipping|delivery|postage|versand|lieferung|livraison|port|envíos?|envio|entrega|frete|"
+    r"spedizione|consegna|verzend\w*|bezorg\w*|levering|frakt\w*|fragt\w*|toimitus\w*|wysyłk\w*|"
+    r"dostaw\w*|doprav\w*|szállítás\w*|livrare|достав\w*|kargo|"
+    r"saves?|savings?|discount|sparen|ersparnis|rabatt|économi\w*|remise|ahorr\w*|descuento|"
+    r"economi[az]\w*|desconto|risparmi\w*|sconto|bespaar|korting|spar|spara|sparar|oszczędz\w*|rabat|"
+    r"ušetř\w*|ušetr\w*|sleva|zľava|экономия|скидка|выгода|"
+    r"deposit|pfand|consigne|statiegeld|kaution|kaucja|záloha|"
+    r"protection|warranty|insurance|versicherung|garantieverlängerung|assurance|seguro|assicurazione|"
+    r"club(?:card)?|members?|membership|klubov\w+|členská|mitglied\w*|adhérents?|socios?|medlem\w*|"
+    r"ledenprijs|verzekering|försäkring|forsikring|ubezpieczenie|pojištění|gift\swrap\w*|trade-in)\b"
+    r"|versandkosten\w*|送料|배송비|运费|運費",
+    re.IGNORECASE,
+)
+_INCLUDING = re.compile(
+    r"\b(?:incl(?:uding|usive)?|inkl(?:usive)?|inc|with|mit|compris\w*|incluid\w*|con|avec|met|med|z|s|vč|с|after)\b"
+    r"|\b(?:discount(?:ed)?|sale)\sprice|rabattpreis|cena\s(?:po\s(?:rabacie|slevě))",
+    re.IGNORECASE,
+)
+
+
+def price_elements(sources: Sources) -> Iterator[tuple[LexborNode, str]]:
+    """Yield the elements after the first h1 that show this product's prices, with their texts."""
+    if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
+        return
+    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
+    containers = _containers(nodes)
+    for node in _nodes_after_heading(nodes):
+        text = price_text(node)
+        if 0 < len(text) <= MAX_PRICE_CHARS and not _belongs_to_other_product(node, containers):
+            yield node, text
 
 
 def _price_in(
@@ -110,11 +159,7 @@ def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 
 
 def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
-    attributes = node.attributes
-    class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[
-        :_MAX_CLASS_CHARS
-    ]
-    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", class_and_id).lower()):
+    if _OTHER_PRICE.search(_class_and_id(node)):
         return True
     ancestor: LexborNode | None = node
     for _ in range(_MAX_ANCESTORS):
@@ -124,6 +169,12 @@ def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
             return True
         ancestor = ancestor.parent
     return False
+
+
+def _class_and_id(node: LexborNode) -> str:
+    attributes = node.attributes
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
+    return _CAMEL_CASE_WORD.sub("-", names).lower()
 
 
 def _is_repeated_block(node: LexborNode, containers: set[int]) -> bool:

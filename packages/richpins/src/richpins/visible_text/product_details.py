@@ -28,9 +28,12 @@ from richpins.structured_data.shop_texts import (
     IN_STOCK,
     LABELED_IN_STOCK,
     LABELED_OUT_OF_STOCK,
+    LATER,
     MPN_LABELS,
     OUT_OF_STOCK,
+    PREORDER_BUTTON_LABELS,
     SKU_LABELS,
+    STOCK_COUNT_LABELS,
     STOCK_LABELS,
     STOCK_PHRASES,
 )
@@ -142,8 +145,12 @@ _BUTTONS = (
     '[class*="cart" i],[class*="basket" i],[class*="buy" i]'
 )
 _AMOUNT_OR_MARK = re.compile(
-    r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
+    r"\([^()]{0,30}\)|\d+\+?(?:\s(?:new|neu|units?|items?|pieces?|pcs|stück|stk|ks|szt)\b\.?)?"
+    r"|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
 )
+_NONE_LEFT = re.compile(r"(?<![\d.,+–-])0(?![\d.,+–-])")
+_COUNT = re.compile(r"[<>]?\s?(\d{1,5})\+?(?:\s(?:new|units?|items?|pcs|stück|stk|ks|szt)\.?)?")
+_SENTENCE_END = re.compile(r"[.!]\s")
 OUTSIDE_TAGS = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
 _DISABLED = re.compile(
     r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
@@ -156,11 +163,17 @@ _DISPLAY_NONE = re.compile(r"display:\s?none")
 def visible_stock(sources: Sources) -> Iterator[Candidate]:
     """Yield `in stock` or `out of stock` with its position, if the page shows it."""
     for candidate in labeled_values(sources, STOCK_LABELS):
-        text = _without_amounts(candidate.value)
+        text = _stock_text(candidate.value)
         if text in LABELED_IN_STOCK:
             yield candidate._replace(value="in stock")
         elif text in LABELED_OUT_OF_STOCK:
             yield candidate._replace(value="out of stock")
+    for candidate in labeled_values(sources, STOCK_LABELS + STOCK_COUNT_LABELS):
+        text = candidate.value.strip().lower()
+        if count := _COUNT.fullmatch(text):
+            yield candidate._replace(value="in stock" if count[1].strip("0") else "out of stock")
+        elif text in {"yes", "no"}:
+            yield candidate._replace(value="in stock" if text == "yes" else "out of stock")
     phrases = _stock_phrases(sources)
     if phrases & _OUT_OF_STOCK_PHRASES and phrases & _IN_STOCK_PHRASES:
         phrases = _phrases_of_this_product(sources, phrases)
@@ -168,9 +181,14 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
     if is_in and is_out:
         return
     button = _buy_button(sources)
-    is_out = is_out or (button is None and not is_in and _has_closed_button(sources))
+    if button is None and not is_in:
+        is_out = is_out or _has_closed_button(sources) or _is_called_unavailable(sources)
     if is_in:
         yield Candidate("in stock", "html", f"text {min(phrases & _IN_STOCK_PHRASES)!r}")
+    elif phrases & _LATER_PHRASES and not is_out:
+        yield Candidate("back order", "html", f"text {min(phrases & _LATER_PHRASES)!r}")
+    elif button is None and not is_out and _has_button(sources, PREORDER_BUTTON_LABELS):
+        yield Candidate("pre order", "html", "text of a button")
     elif is_out and button is None:
         phrase = min(phrases & _OUT_OF_STOCK_PHRASES, default="of a button")
         yield Candidate("out of stock", "html", f"text {phrase!r}")
@@ -180,11 +198,20 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
 
 _IN_STOCK_PHRASES = frozenset(map(str.lower, IN_STOCK))
 _OUT_OF_STOCK_PHRASES = frozenset(map(str.lower, OUT_OF_STOCK))
+_LATER_PHRASES = frozenset(map(str.lower, LATER))
 
 
 def _without_amounts(text: str) -> str:
     """Return a lowercase string without amounts: `Only 3 in stock!` becomes `in stock`."""
     return normalize_space(_AMOUNT_OR_MARK.sub(" ", text.lower()))
+
+
+def _stock_text(text: str) -> str:
+    """Like `_without_amounts`, for the first sentence; `0 in stock` becomes `out of stock`."""
+    first_sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
+    phrase = _without_amounts(first_sentence)
+    is_none_left = _NONE_LEFT.search(first_sentence) is not None and phrase in _IN_STOCK_PHRASES
+    return "out of stock" if is_none_left else phrase
 
 
 def _stock_phrases(sources: Sources) -> set[str]:
@@ -201,7 +228,7 @@ def _stock_phrases(sources: Sources) -> set[str]:
                 text = html.unescape(
                     sources.words.body[offset + 1 : end].decode("utf-8", "replace")
                 )
-                counts[_without_amounts(text)] += 1
+                counts[_stock_text(text)] += 1
     return {phrase for phrase in counts if counts[phrase] <= MAX_REPEATS}
 
 
@@ -211,10 +238,10 @@ def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
         text = node.text(deep=True)
         if (
             len(text) <= _MAX_STOCK_CHARS
-            and _without_amounts(text) in phrases
+            and _stock_text(text) in phrases
             and not _is_about_other_product(node)
         ):
-            product_phrases.add(_without_amounts(text))
+            product_phrases.add(_stock_text(text))
     return product_phrases
 
 
@@ -264,14 +291,39 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 def _has_closed_button(sources: Sources) -> bool:
     """Return True if a button after the first h1 says that the product is not available."""
-    if not any(word in sources.words for word in CARTS):
-        return False
+    is_shop = any(word in sources.words for word in CARTS)
+    return is_shop and _has_button(sources, LABELED_OUT_OF_STOCK - {"no"})
+
+
+def _has_button(sources: Sources, labels: frozenset[str]) -> bool:
+    """Return True if a button of the product after the first h1 has one of `labels`."""
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")[:_MAX_BUTTONS]
     heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
     return any(
-        _label(node) in LABELED_OUT_OF_STOCK - {"no"} and not _is_about_other_product(node)
+        _label(node) in labels and not _is_about_other_product(node)
         for node in nodes[heading_index + 1 :]
     )
+
+
+def _is_called_unavailable(sources: Sources) -> bool:
+    """Return True if an element with a class for availability says `Not available`."""
+    if not any(word.encode() in sources.words.lowered for word in _STOCK_CLASSES):
+        return False
+    nodes = sources.document.tree.css(f"h1,{_STOCK_ELEMENTS}")[:_MAX_BUTTONS]
+    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
+    return any(
+        len(node.text()) <= _MAX_STOCK_CHARS
+        and _stock_text(node.text()) in LABELED_OUT_OF_STOCK - {"no"}
+        and _is_usable(node)
+        and not _is_about_other_product(node)
+        for node in nodes[heading_index + 1 :]
+    )
+
+
+_STOCK_CLASSES = ("availab", "stock", "verfueg", "disponib", "dostup", "inventory")
+_STOCK_ELEMENTS = ",".join(
+    f'[{name}*="{word}" i]' for word in _STOCK_CLASSES for name in ("class", "id")
+)
 
 
 def _has_buy_label(node: LexborNode) -> bool:

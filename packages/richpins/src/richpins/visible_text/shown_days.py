@@ -120,6 +120,38 @@ def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
             return
 
 
+def dates_before_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield the date that is a whole line just above the first h1, in the same element."""
+    heading = sources.document.tree.css_first("h1")
+    if heading is None:
+        return
+    parent = heading.parent
+    is_wrapped = parent is not None and parent.text().strip() == heading.text().strip()
+    sibling = parent.prev if parent is not None and is_wrapped else heading.prev
+    for _ in range(_MAX_SIBLINGS_ABOVE):
+        if sibling is None:
+            return
+        text = _short_text(sibling)
+        if text and dates.moment(text, sources.document.language) is not None:
+            yield Candidate(text, "html", "above the h1")
+            return
+        sibling = sibling.prev
+
+
+def _short_text(node: LexborNode) -> str:
+    """Return the text of an element that is short enough for a date, without a label."""
+    if (
+        node.tag in {"-text", "-comment", "script", "style", "nav"}
+        or len(node.text()) > _MAX_DATE_CHARS
+    ):
+        return ""
+    text = _BEFORE_DATE.sub("", spaced_text(node))
+    return text if len(text) >= _MIN_DATE_CHARS and not is_in_other_content(node) else ""
+
+
+_MAX_SIBLINGS_ABOVE = 6
+
+
 def update_dates_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield the date after a word such as `Updated`, soon after the first h1."""
     candidate = _find_first_date(sources, _UPDATE_DATE)
