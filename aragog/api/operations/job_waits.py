@@ -176,6 +176,9 @@ class JobWaits:
                 )
                 self._wait_for_tokens(listeners, max(0.0, next_check_s - now_s))
         finally:
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # after an error, the next caller starts a new thread
             for listener in listeners:
                 listener.poller.drop()
 
