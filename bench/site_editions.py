@@ -17,10 +17,11 @@ batches of 25 with a compaction for each 500, and the means of each 5,000 pages 
 by `bench.growth_windows`; for reads, of 40 pages that were fetched together (`get_many`) and of
 the links of a page (`links`).
 
-To see the noise of the machine, another process writes pages 10,000 to 20,000 into a copy of the
-store as it was after 10,000, in turn with each version's pages 10,000 to 20,000.
+Another process writes the first 10,000 pages of each version to a small store, without the versions
+before, and then pages 10,000 to 20,000 in turn with the large store. So the same pages are written
+to both at nearly the same time, and the ratio of their costs hardly depends on the machine. It
+prints the means of these pages for each version, and the ratio of the large store to the small one.
 
-At the end, it prints for each version the means of these pages, relative to the copy's.
 A million pages take 20 GB of disk.
 """
 
@@ -89,14 +90,17 @@ class Editions:
             for position in range(first, first + count)
         ]
 
-    def neighbors(self, stored: int, rng: random.Random) -> list[str]:
-        """Return URLs that were fetched one after the other, of the first `stored` pages."""
-        first = rng.randrange(max(1, stored - READ_PAGES))
+    def neighbors(self, stored: range, rng: random.Random) -> list[str]:
+        """Return URLs that were fetched one after the other, of these pages."""
+        first = rng.randrange(stored.start, max(stored.start + 1, stored.stop - READ_PAGES))
         return [self._url(*self._at(first + n)) for n in range(READ_PAGES)]
 
-    def links(self, stored: int, rng: random.Random) -> list[str]:
-        """Return the URLs that one of the first `stored` pages links to."""
-        return list(self._url_and_links(*self._at(rng.randrange(stored)))[1])
+    def links(self, stored: range, rng: random.Random) -> list[str]:
+        """Return a page, one of these, and the URLs in its edition that it links to."""
+        version, number = self._at(rng.choice(stored))
+        url, targets = self._url_and_links(version, number)
+        edition = _url(version, number // len(self._site.paths), "/")
+        return [url, *(target for target in targets if target.startswith(edition))]
 
     def _at(self, position: int) -> tuple[int, int]:
         """Return the version and the page in it that is the `position`th to be fetched."""
@@ -179,6 +183,8 @@ class Part(NamedTuple):
 
     first: int
     count: int
+    oldest: int
+    """The first page that the store has, for reads."""
 
 
 def write(folder: Path, site: Site, parts: Connection) -> None:
@@ -195,12 +201,12 @@ def write(folder: Path, site: Site, parts: Connection) -> None:
 
 def _costs(store: UrlStore, host: Editions, part: Part, times: StatementTimes) -> dict[str, float]:
     costs = defaultdict[str, float](float)
-    pages = host.pages(*part)
+    pages = host.pages(part.first, part.count)
     times.seconds.clear()
     add_costs(store, pages, costs)
     for table, cpu_s in times.seconds.items():
         costs[f"{table} us"] += 1e6 * cpu_s
-    rng, stored = random.Random(part.first), part.first + part.count
+    rng, stored = random.Random(part.first), range(part.oldest, part.first + part.count)
     count = len(pages)
     means = {name: cost / count for name, cost in costs.items()}
     means["links"] = sum(len(list(page.links)) for page in pages if page.links) / count
@@ -210,17 +216,18 @@ def _costs(store: UrlStore, host: Editions, part: Part, times: StatementTimes) -
 
 
 class Writer:
-    """A process that writes pages of a host to a store in a folder."""
+    """A process that writes pages of a host, from `oldest` on, to a new store in a folder."""
 
-    def __init__(self, folder: Path, site: Site) -> None:
+    def __init__(self, folder: Path, site: Site, oldest: int) -> None:
+        self._oldest = oldest
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=write, args=(folder, site, theirs))
+        self._process = context.Process(target=write, args=(folder, site, theirs), daemon=True)
         self._process.start()
 
     def write(self, first: int, count: int) -> dict[str, float]:
         """Write pages. Returns the mean costs of each."""
-        self._pipe.send(Part(first, count))
+        self._pipe.send(Part(first, count, self._oldest))
         return self._pipe.recv()
 
     def stop(self) -> None:
@@ -235,62 +242,52 @@ def mean(costs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: sum(some.get(name, 0.0) for some in costs) / len(costs) for name in names}
 
 
-class Small:
-    """A store with the first pages of the host, of which each comparison uses a new copy."""
-
-    def __init__(self, folder: Path, site: Site, first: int) -> None:
-        self._template, self._copy, self._site = folder / "template", folder / "copy", site
-        self._first = first
-        writer = Writer(self._template, site)
-        for at in range(0, first - CHUNK, CHUNK):
-            writer.write(at, CHUNK)
-        writer.stop()
-
-    def writer(self) -> Writer:
-        """Return a process that writes to a new copy."""
-        shutil.rmtree(self._copy, ignore_errors=True)
-        shutil.copytree(self._template, self._copy)
-        writer = Writer(self._copy, self._site)
-        writer.write(self._first - CHUNK, CHUNK)  # imports modules and connects
-        return writer
-
-
 class Comparison(NamedTuple):
-    """The mean costs of the same pages of a version, in the large and in the small store."""
+    """The mean costs of the same pages, written to the large and to the small store."""
 
     stored: int
     large: dict[str, float]
     small: dict[str, float]
 
 
+def small_store(folder: Path, site: Site, pages: range) -> Writer:
+    """Return a process that has written these pages to a new store."""
+    shutil.rmtree(folder, ignore_errors=True)
+    writer = Writer(folder, site, pages.start)
+    for at in range(pages.start, pages.stop, CHUNK):
+        writer.write(at, min(CHUNK, pages.stop - at))
+    return writer
+
+
 def grow(folder: Path, site: Site, pages: int, compared: range) -> Iterator[Comparison]:
     """Write the pages of the host, and yield the comparison of each version."""
-    host, small = Editions(site), Small(folder, site, compared.start)
-    writer, first, version = Writer(folder / "large", site), 0, 0
-    window: list[dict[str, float]] = []
-    while first < pages:
-        begin = host.begins(version)
-        end = min(pages, host.begins(version + 1))
-        other, costs = None, ([], [])
-        for at in range(begin, end, CHUNK):
-            count = min(CHUNK, end - at)
-            window.append(writer.write(at, count))
-            if at - begin in compared:
-                other = other or small.writer()
-                costs[0].append(window[-1])
-                costs[1].append(other.write(at - begin, count))
-            elif other:
-                other.stop()
-                other = None
-                yield Comparison(begin + compared.stop, *map(mean, costs))
-            if len(window) * CHUNK >= WINDOW or at + count == end:
-                _print(f"{at + count:,}", mean(window))
-                window.clear()
-        if other:
-            other.stop()
-            yield Comparison(end, *map(mean, costs))
-        first, version = end, version + 1
+    host, writer, version, end = Editions(site), Writer(folder / "large", site, 0), 0, 0
+    while end < pages:
+        begin, end = end, min(pages, host.begins(version + 1))
+        start, stop = (min(end, begin + at) for at in (compared.start, compared.stop))
+        write_windows(writer, range(begin, start))
+        if start < stop:
+            small = small_store(folder / "small", site, range(begin, start))
+            yield compare(writer, small, range(start, stop))
+            small.stop()
+        write_windows(writer, range(stop, end))
+        version += 1
     writer.stop()
+
+
+def write_windows(writer: Writer, pages: range) -> None:
+    """Write these pages, and print the mean costs of each window."""
+    for first in range(pages.start, pages.stop, WINDOW):
+        end = min(first + WINDOW, pages.stop)
+        costs = [writer.write(at, min(CHUNK, end - at)) for at in range(first, end, CHUNK)]
+        _print(f"{end:,}", mean(costs))
+
+
+def compare(writer: Writer, small: Writer, pages: range) -> Comparison:
+    """Write these pages to both stores in turn."""
+    parts = [(at, min(CHUNK, pages.stop - at)) for at in range(pages.start, pages.stop, CHUNK)]
+    costs = [(writer.write(*part), small.write(*part)) for part in parts]
+    return Comparison(pages.stop, *(mean(found) for found in zip(*costs, strict=True)))
 
 
 def _print(name: str, costs: dict[str, float]) -> None:
