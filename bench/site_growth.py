@@ -65,26 +65,32 @@ class CrawledHost:
         ]
 
     def _page(self, number: int, position: int, body: bytes) -> PageWrite:
-        url = self._urls[number]
-        fields = {name: f"{name} of {url}".encode() for name in FIELDS}
-        fields |= {f"og.{i}": b"a value of some length, as they are" for i in range(11)}
-        links = [
-            OutLink(self._urls[target], f"Some words {target % 97}")
-            for target in self._links[number][:MAX_LINKS]
-        ]
-        return fetched(
-            PageWrite(
-                url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + position,
-                fields=fields, provenance=dict.fromkeys(fields, "og"),
-                links=PackedLinks.of(links), content=content_of(body), due_at_ms=due_ms(url),
-                facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
-            )
-        )  # fmt: skip
+        return page_of(
+            self._urls[number],
+            [self._urls[target] for target in self._links[number][:MAX_LINKS]],
+            position,
+            body,
+        )
 
     def neighbors(self, stored: int, rng: random.Random) -> list[str]:
         """Return URLs that were fetched one after the other, of the first `stored` pages."""
         first = rng.randrange(max(1, stored - READ_PAGES))
         return [self._urls[number] for number in self._order[first : first + READ_PAGES]]
+
+
+def page_of(url: str, targets: Sequence[str], position: int, body: bytes) -> PageWrite:
+    """Return a page with 15 fields, which was the `position`th that was fetched."""
+    fields = {name: f"{name} of {url}".encode() for name in FIELDS}
+    fields |= {f"og.{i}": b"a value of some length, as they are" for i in range(11)}
+    links = [OutLink(target, f"Some words {n % 97}") for n, target in enumerate(targets, position)]
+    return fetched(
+        PageWrite(
+            url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + position,
+            fields=fields, provenance=dict.fromkeys(fields, "og"),
+            links=PackedLinks.of(links), content=content_of(body), due_at_ms=due_ms(url),
+            facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
+        )
+    )  # fmt: skip
 
 
 def read_us(store: UrlStore, host: CrawledHost, stored: int) -> float:

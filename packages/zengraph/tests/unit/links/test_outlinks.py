@@ -1,4 +1,5 @@
 import contextlib
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from zengraph.links import Outlinks, PackedLinks, from_lines, to_lines
 from zengraph.links import _outlinks as outlinks
 from zengraph.links._inlinks import journal, postings
 from zengraph.links._inlinks.journal import Entry
-from zengraph.links._inlinks.postings import merged_lines, newest, spill
+from zengraph.links._inlinks.postings import merged_lines, newest, newest_in_blocks, spill
 from zengraph.links._outlinks import difference
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
@@ -101,16 +102,17 @@ POSTINGS = st.lists(
 ).map(lambda ps: [b"http://%d/\t%013d\t%s\t\ttext" % p for p in ps])
 
 
-@given(POSTINGS, st.integers(1, 4))
-def test_merged_lists_have_the_newest_posting_of_each_source(lines, parts):
-    runs = [sorted(lines[i::parts]) for i in range(parts)]
+@given(POSTINGS, st.integers(1, 4), st.integers(1, 4))
+def test_merged_lists_have_the_newest_posting_of_each_source(lines, parts, size):
+    runs = [merged_lines([lines[i::parts]]) for i in range(parts)]
+    blocks = [[run[at : at + size] for at in range(0, len(run), size)] for run in runs]
 
-    merged = list(newest(runs))
+    merged = list(chain.from_iterable(newest_in_blocks(blocks)))
 
     expected: dict[bytes, bytes] = {}
     for line in sorted(lines):
         expected[line.partition(b"\t")[0]] = line
-    assert merged == list(expected.values()) == merged_lines(runs)
+    assert merged == list(newest(runs)) == list(expected.values()) == merged_lines(runs)
 
 
 @given(st.integers(-9, 9), POSTINGS)

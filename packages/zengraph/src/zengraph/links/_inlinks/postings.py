@@ -16,6 +16,7 @@ own rows), and the newest lines.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -99,8 +100,44 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
         yield last
 
 
+class _Run:
+    """A sorted run of lines that is read one block at a time."""
+
+    def __init__(self, blocks: Iterable[list[bytes]]) -> None:
+        self._blocks = filter(None, blocks)
+        self.block: list[bytes] = []
+        self._at = 0
+        self.is_over = not self._read()
+
+    def _read(self) -> bool:
+        self.block, self._at = next(self._blocks, []), 0
+        return bool(self.block)
+
+    def before(self, end: bytes) -> list[bytes]:
+        """Return the block's next lines that sort before `end`, and go past them."""
+        at, self._at = self._at, bisect_left(self.block, end, self._at)
+        lines = self.block[at : self._at]
+        if self._at == len(self.block):
+            self.is_over = not self._read()
+        return lines
+
+
+def newest_in_blocks(runs: Iterable[Iterable[list[bytes]]]) -> Iterator[list[bytes]]:
+    """
+    Like `newest`, in half the time for all lines, from runs that consist of blocks of lines.
+
+    Each run has one line for each of its sources. Memory is one block for each run.
+    """
+    left = [run for run in map(_Run, runs) if not run.is_over]
+    while left:
+        # No later block has a line of this source or of one before it.
+        end = min(source_of(run.block[-1]) for run in left) + b"\n"
+        yield merged_lines([run.before(end) for run in left])
+        left = [run for run in left if not run.is_over]
+
+
 def merged_lines(deltas: Iterable[Sequence[bytes]]) -> list[bytes]:
-    """Like `newest`, for a few short, unsorted lists in memory."""
+    """Like `newest`, for short lists in memory, which need not be sorted."""
     lines = sorted([line for delta in deltas for line in delta])
     return list({line.partition(b"\t")[0]: line for line in lines}.values())
 
@@ -154,6 +191,11 @@ def _as_new(line: bytes) -> bytes:
 def is_there(line: bytes) -> bool:
     """Return True if a line is a link, False if it is a removal."""
     return _WENT_FIELD not in line or line.split(b"\t", 3)[2] != WENT
+
+
+def has_removals(lines: Sequence[bytes]) -> bool:
+    """Return False if no line is a removal. A text with the sign of one may make it True."""
+    return _WENT_FIELD in b"\n".join(lines)
 
 
 def inlink(line: bytes) -> InLink:

@@ -35,10 +35,12 @@ from zengraph.links._inlinks.postings import (
     Delta,
     ListHeader,
     Segment,
+    has_removals,
     is_there,
     merged_lines,
     net_of,
     newest,
+    newest_in_blocks,
     pack,
     source_of,
     spill,
@@ -122,7 +124,10 @@ class Segments:
         """
         head = ListHeader.of(row)
         recent = merged_lines([_recent(row, head).lines, newer])
-        segments = [self._segment(target, segment, start_after) for segment in head.segments]
+        segments = [
+            chain.from_iterable(self._segment(target, segment, start_after))
+            for segment in head.segments
+        ]
         for line in newest([recent, *segments]) if segments else recent:
             if is_there(line) and (not start_after or source_of(line) > start_after):
                 yield line
@@ -176,7 +181,7 @@ class Segments:
             row = self._table.get(target)
             old = self._replace(target, row, replace(ListHeader.of(row), writing=name))
         head = ListHeader.of(row)
-        count = self._write(target, name, self.lines(target, row), now_ms)
+        count = self._write(target, name, ([line] for line in self.lines(target, row)), now_ms)
         new = ListHeader(extended(head.upto, deltas(row)), (Segment(name, count, count),))
         if self._replace(target, old, new) is None:
             self._drop(target, name)
@@ -235,11 +240,11 @@ class Segments:
         count = spill([s.lines for s in head.segments], len(delta.lines))
         kept = head.segments[: len(head.segments) - count]
         old = head.segments[len(head.segments) - count :]
-        lines = newest([*(self._segment(target, s) for s in old), delta.lines])
+        blocks = newest_in_blocks([*(self._segment(target, s) for s in old), [delta.lines]])
         if not kept:
             # The oldest segment is included, so no older line needs the removals.
-            lines = filter(is_there, lines)
-        written = self._write(target, name, lines, now_ms)
+            blocks = map(_present, blocks)
+        written = self._write(target, name, blocks, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
         upto = extended(head.upto, deltas(row))
         new = ListHeader(upto, (*kept, Segment(name, written, net)))
@@ -253,37 +258,45 @@ class Segments:
         self._removed_links.forget(removed, now_ms)
 
     def _removed(
-        self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
+        self, target: bytes, segments: Sequence[Segment], more: Sequence[bytes]
     ) -> list[tuple[bytes, bytes]]:
         """
         Return the removed links as (source, target).
 
         Delete their records only after their lines are deleted.
         """
-        lines = chain(more, *(self._segment(target, segment) for segment in segments))
-        return [(source_of(line), target) for line in lines if not is_there(line)]
+        blocks = chain([more], *(self._segment(target, segment) for segment in segments))
+        return [
+            (source_of(line), target)
+            for block in blocks
+            if has_removals(block)
+            for line in block
+            if not is_there(line)
+        ]
 
-    def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
-        written = 0
-        chunk: list[bytes] = []
+    def _write(self, target: bytes, name: bytes, blocks: Iterable[list[bytes]], now_ms: int) -> int:
+        """Write the lines of a segment in chunks. Returns their number."""
+        written, size = 0, self._limits.chunk_lines
+        lines: list[bytes] = []
 
-        def put() -> None:
+        def put(chunk: list[bytes]) -> None:
             key = _chunk_key(target, name, source_of(chunk[0]))
             self._table.put(key, {_CHUNK: pack(0, chunk)}, at_ms=now_ms)
 
-        for line in lines:
-            chunk.append(line)
-            if len(chunk) == self._limits.chunk_lines:
-                put()
-                written += len(chunk)
-                chunk = []
-        if chunk:
-            put()
-        return written + len(chunk)
+        for block in blocks:
+            lines += block
+            while len(lines) >= size:
+                put(lines[:size])
+                del lines[:size]
+                written += size
+        if lines:
+            put(lines)
+        return written + len(lines)
 
     def _segment(
         self, target: bytes, segment: Segment, start_after: bytes = b""
-    ) -> Iterator[bytes]:
+    ) -> Iterator[list[bytes]]:
+        """Yield the lines of a segment, a chunk at a time, from the one with `start_after` on."""
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
         if start_after:
             seek = _chunk_key(target, segment.name, start_after) + b"\0"
@@ -291,7 +304,7 @@ class Segments:
                 start = next((key for key, _ in result), start)
         with closing(self._table.scan(start, stop)) as rows:
             for _, row in rows:
-                yield from unpack(row[_CHUNK].value).lines
+                yield unpack(row[_CHUNK].value).lines
 
     def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
         """Delete deltas that the headers include."""
@@ -337,6 +350,10 @@ def _recent(row: Row, head: ListHeader) -> Delta:
     if head.inline:
         parts.append(unpack(head.inline))
     return Delta(sum(part.net for part in parts), [line for part in parts for line in part.lines])
+
+
+def _present(lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if is_there(line)] if has_removals(lines) else lines
 
 
 def _chunk_key(target: bytes, name: bytes, source: bytes = b"") -> bytes:
