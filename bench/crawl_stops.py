@@ -21,6 +21,8 @@ MAX_RESUME_S = 600.0
 DEADLINE_S = 20.0
 """From setting a deadline until it passes: enough time to set it for each crawl."""
 RATE_S = 5.0
+MIN_RATE = 1.0
+"""Requests per second that must come before crawls are stopped; otherwise nothing would be shown."""
 SHARED_EVERY = 10
 """The previous crawl also wants every tenth URL of a crawl."""
 
@@ -106,10 +108,13 @@ class Stops:
         return stopped_s
 
     def _rate(self, names: Sequence[str]) -> float:
-        """Return how many requests per second only these crawls get."""
-        requests = self.requests(names)
-        time.sleep(RATE_S)
-        return (self.requests(names) - requests) / RATE_S
+        """Wait for requests that only these crawls want. Returns how many come per second."""
+        rate, waited_until_s = 0.0, time.monotonic() + MAX_RESUME_S / 5
+        while rate < MIN_RATE and time.monotonic() < waited_until_s:
+            requests = self.requests(names)
+            time.sleep(RATE_S)
+            rate = (self.requests(names) - requests) / RATE_S
+        return rate
 
     def _waiting(self, names: Sequence[str]) -> int:
         control = crawl_control(load_settings())
