@@ -123,7 +123,7 @@ class Stops:
     def requests(self, names: Sequence[str]) -> int:
         """Return the number of requests that only crawls with these names wanted."""
         return sum(
-            count for path, count in list(self._web.seen.items()) if self._is_exclusive(path, names)
+            count for path, count in dict(self._web.seen).items() if self._is_exclusive(path, names)
         )
 
     def _is_exclusive(self, path: str, names: Sequence[str]) -> bool:
@@ -133,7 +133,7 @@ class Stops:
         return owner in names and (int(number) >= self._shared_urls or sharer in names)
 
     def _last_request_s(self, name: str, names: Sequence[str]) -> float:
-        prefix, requests = f"/{name}/", list(self._web.last_s.items())
+        prefix, requests = f"/{name}/", dict(self._web.last_s).items()
         return max(
             (at_s for p, at_s in requests if p.startswith(prefix) and self._is_exclusive(p, names)),
             default=0.0,
