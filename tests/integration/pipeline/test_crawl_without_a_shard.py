@@ -16,6 +16,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
 from bench.crawl_shards import Shards
+from tests.support.waiting import wait_until
 
 URLS = [f"http://h{n % 40}.test/{n}" for n in range(200)]
 AT_ONCE_S = 20.0
@@ -113,7 +114,7 @@ def test_crawl_ends_at_its_deadline_while_a_shard_is_down_with_exact_counts(syst
     until_s = time.time() + 5
     with at_once():
         started = control.start("docs", {"until_ms": int(until_s * 1000)})
-    time.sleep(max(0, until_s - time.time()) + 0.1)
+    wait_until(lambda: time.time() > until_s, otherwise="the deadline passes")
     with at_once():
         ended = control.status("docs")
         steps = next_steps(settings, control, "docs")
