@@ -1,5 +1,6 @@
 """
-Crawl URLs of many crawls on many hosts, half of them cancelled, while everything is killed twice.
+Crawl URLs of many crawls on many hosts, half of them paused and half of them cancelled, while
+everything is killed twice.
 
 `bench.crawls` runs this.
 """
@@ -24,17 +25,12 @@ from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.settings import load_settings
 from bench.crawl_laws import find_violations, read_state
 from bench.crawl_shards import shards
+from bench.crawl_stops import MAX_RESUME_S, SHARED_EVERY, Stops
 from bench.crawl_system import Clock, Origin, System, origin, wait_for
 from pinlater.redis.scripts import load_script
 
-MAX_CANCEL_S = 10.0
-"""It takes about 2 s on an idle machine: each process checks once a second, and slots are 1.5 s."""
-MAX_RESUME_S = 600.0
-"""The claim of a killed process ends after 10 s, plus time for a busy machine."""
 MAX_SWEEP_S = 900.0
 SLOW_MICROSECONDS = 50_000
-SHARED_EVERY = 10
-"""The previous crawl also wants every tenth URL of a crawl."""
 
 
 def urls_of_crawl(crawl: int, options: argparse.Namespace) -> Iterator[str]:
@@ -88,8 +84,7 @@ class _Scenario:
         self.enqueued: dict[str, int] = {}
         self.slow_scripts = _SlowScripts()
         self.violations: list[str] = []
-        self.cancellations: list[tuple[list[str], float]] = []
-        """When each cancelled crawl was cancelled."""
+        self.stops = Stops(web, self.names, options, self.log)
 
     def run(self) -> int:
         """Return the number of violated invariants."""
@@ -97,10 +92,11 @@ class _Scenario:
         self._kill()
         if self.system.broker.kill_last():
             self.log("killed the broker's last server")
-        control, requests = crawl_control(load_settings()), self._exclusive_requests(self.cancelled)
-        wait_for(lambda: self._exclusive_requests(self.cancelled) > requests, MAX_RESUME_S)
+        control, requests = crawl_control(load_settings()), self.stops.requests(self.cancelled)
+        wait_for(lambda: self.stops.requests(self.cancelled) > requests, MAX_RESUME_S)
         wait_for(lambda: self._stored(control) >= len(self.names), MAX_RESUME_S)
-        self._cancel(self.cancelled)
+        self.stops.pause(self.live)
+        self.stops.cancel(self.cancelled)
         requests = self.web.seen.total()
         wait_for(lambda: self.web.seen.total() > requests, MAX_RESUME_S)
         self.log("the other crawls continue")
@@ -114,7 +110,7 @@ class _Scenario:
                 else f"{len(unfinished)} others were cancelled"
             )
         else:
-            self._cancel(self.live)
+            self._stop_live()
         self._sweep()
         self.log(f"upkeep has removed what was cancelled{_memory()}")
         self._check("at the end", is_whole=not unfinished)
@@ -154,53 +150,20 @@ class _Scenario:
         self.slow_scripts.start_logging()
         self.log(f"killed, and restarted in {time.monotonic() - started_s:.1f} s{_memory()}")
 
-    def _cancel(self, names: list[str]) -> None:
-        """Cancel crawls, then wait until the cancellation must have taken effect."""
-        control = crawl_control(load_settings())
-        waiting = sum(control.status(name).counts.waiting for name in names)
-        started_s = time.monotonic()
-        for name in names:
-            control.cancel(name)
-        cancelled_at_s = time.monotonic()
-        time.sleep(MAX_CANCEL_S)
-        late_s = [self._last_request_s(name, names) - cancelled_at_s for name in names]
-        self.log(
-            f"cancelled {waiting:,} URLs in {cancelled_at_s - started_s:.2f} s; the last request for one came "
-            f"{max(0.0, *late_s):.1f} s later"
-        )
-        self.cancellations.append((names, cancelled_at_s))
-
-    def _is_exclusive(self, path: str, names: list[str]) -> bool:
-        """Return True if only crawls with these names want the path."""
-        _, owner, number = path.split("/")
-        sharer = f"c{(int(owner[1:]) - 1) % len(self.names)}"
-        urls_per_crawl = self.options.urls // len(self.names)
-        return owner in names and (int(number) >= urls_per_crawl // SHARED_EVERY or sharer in names)
-
-    def _exclusive_requests(self, names: list[str]) -> int:
-        """Return the number of requests that only crawls with these names wanted."""
-        return sum(
-            count for p, count in list(self.web.seen.items()) if self._is_exclusive(p, names)
-        )
-
-    def _last_request_s(self, name: str, names: list[str]) -> float:
-        prefix, requests = f"/{name}/", list(self.web.last_s.items())
-        return max(
-            (at_s for p, at_s in requests if p.startswith(prefix) and self._is_exclusive(p, names)),
-            default=0.0,
-        )
+    def _stop_live(self) -> None:
+        """Stop the other crawls while the broker's last server is dead, then start it again."""
+        if self.system.broker.kill_last():
+            self.log("killed the broker's last server again")
+        requests = self.stops.requests(self.live)
+        wait_for(lambda: self.stops.requests(self.live) > requests, MAX_RESUME_S)
+        if self.options.end_by == "deadline":
+            self.stops.end_by_deadline(self.live)
+        else:
+            self.stops.cancel(self.live)
+        self.system.broker.start()
 
     def _stored(self, control: CrawlControl) -> int:
         return sum(control.status(name).counts.stored for name in self.names)
-
-    def _late_requests(self) -> list[str]:
-        """Return cancelled crawls whose exclusive URLs were requested too late."""
-        return [
-            f"{name} was requested {late_s:.1f} s after it was cancelled"
-            for names, cancelled_at_s in self.cancellations
-            for name in names
-            if (late_s := self._last_request_s(name, names) - cancelled_at_s) > MAX_CANCEL_S
-        ]
 
     def _check(self, when: str, *, is_whole: bool = False) -> None:
         control, state = crawl_control(load_settings()), read_state(load_settings())
@@ -218,7 +181,7 @@ class _Scenario:
         deadline_s = time.monotonic() + self.options.for_s
         while unfinished := [n for n in self.names if not _is_over(control, n)]:
             if time.monotonic() > deadline_s:
-                self._cancel(unfinished)
+                self.stops.cancel(unfinished)
                 return unfinished
             time.sleep(0.5)
         return []
@@ -249,7 +212,7 @@ class _Scenario:
         repeated = sum(count - 1 for count in self.web.seen.values())
         self.log(f"{self.web.seen.total():,} requests, {repeated} of them repeated after a kill")
         self.slow_scripts.print()
-        self.violations += self._late_requests()
+        self.violations += self.stops.late_requests()
         for text in self.violations:
             print(f"VIOLATED: {text}")
 

@@ -3,7 +3,7 @@ Measure the memory that a crawl adds to a waiting URL, and check its counts afte
 
     python -m bench.crawls memory
     python -m bench.crawls estimate [--urls 20000]
-    python -m bench.crawls faults [--urls 1000000] [--end-by cancel] [--qps 0.002]
+    python -m bench.crawls faults [--urls 1000000] [--end-by deadline] [--qps 0.002]
                                    [--broker postgres]
 
 `memory` enqueues the same URLs without a name, for one crawl, and for two crawls, on a private
@@ -13,21 +13,24 @@ redis-server, and prints the memory of the in-flight set and of the whole server
 (`bench.simulate.small`), for crawls limited by the rates of their domains.
 
 `faults` runs the standalone system against an origin on loopback: URLs of many crawls on many
-hosts, a tenth of them wanted by two crawls. Half of the crawls are cancelled while their URLs wait,
-and all processes are killed twice with SIGKILL, including redis-server and the broker's servers.
-With `--broker redis` or `postgres` the jobs are on `--shards` servers, and the last of them is dead
-from before the cancellation until after it must have taken effect.
+hosts, a tenth of them wanted by two crawls. Half of the crawls are paused and resumed, then the
+other half is cancelled, all while their URLs wait. All processes are killed twice with SIGKILL,
+including redis-server and the broker's servers. With `--broker redis` or `postgres` the jobs are on
+`--shards` servers, and the last of them is dead from before the pause until after the cancellation
+must have taken effect.
 
 Everything is checked while only the servers run, after the second kill, and at the end. With
-`--end-by cancel` the remaining crawls are cancelled then: with `--qps` far below 1 nearly all URLs
-wait until the end. With `--end-by work` the run ends when no URL waits, or after `--for-s` by
-cancelling the rest. It exits with 1 unless
+`--end-by deadline` the remaining crawls get a deadline (`until`) then, and with `--end-by cancel`
+they are cancelled; the broker's last server is dead again meanwhile. With `--qps` far below 1
+nearly all URLs wait until the end. With `--end-by work` the run ends when no URL waits, or after
+`--for-s` by cancelling the rest. It exits with 1 unless
 
 - for each crawl, the enqueued URLs equal the sum of stored, other outcomes, cancelled and waiting;
 - the count of enqueued URLs is the number that was enqueued;
 - URLs counted as waiting are in flight, and each waiting URL is in a message or in a line;
-- no URL was requested for cancelled crawls alone more than 10 s after they were cancelled;
-- crawls that were not cancelled continue, even while a broker server is dead;
+- no URL was requested for stopped crawls alone more than 10 s after they were paused or cancelled,
+  or after their deadline;
+- crawls that were not stopped continue, even while a broker server is dead, and so do resumed ones;
 - the pages of each crawl that was not cancelled record it, and their number equals its count;
 - at the end no URL waits, and none is left in flight.
 
@@ -138,12 +141,12 @@ def main() -> None:
     parser.add_argument("--producers", type=int, default=2, help="processes that enqueue at once")
     parser.add_argument("--producer", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--qps", type=float, help="requests a second to a host; default: 10")
-    parser.add_argument("--end-by", choices=("work", "cancel"), default="work")
+    parser.add_argument("--end-by", choices=("work", "cancel", "deadline"), default="work")
     parser.add_argument("--broker", choices=KINDS, default="standalone")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--for-s", type=float, default=600)
     parser.add_argument("--folder", help="where to make the folder of the system")
-    add_quick(parser, urls=2_000, hosts=20, producers=1, qps=2.0, end_by="cancel")
+    add_quick(parser, urls=2_000, hosts=20, producers=1, qps=2.0, end_by="deadline")
     options = parser.parse_args()
     if options.what == "memory":
         memory(min(options.urls, MEMORY_URLS))

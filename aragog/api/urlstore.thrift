@@ -937,6 +937,8 @@ struct CrawlOpenDomain {
   4: optional double seconds_left
   5: string held_by
   6: bool robots_unreachable
+  /** How many of its URLs per second the crawl has requested since it was started. */
+  7: optional double achieved_rate
 }
 
 /** A URL template whose links are not followed (docs/crawls.md). */
@@ -961,13 +963,20 @@ struct CrawlReport {
   7: optional double seconds_left
   /** Templates on the crawl's hosts whose links are not followed, up to 1,000. */
   8: optional list<ClosedTemplate> traps
+  /** How many URLs per second the crawl has requested since it was started. */
+  9: optional double achieved_rate
+  /** How many URLs per second it has requested since the beginning of the previous hour (UTC). */
+  10: optional double recent_rate
 }
 
 /** Options of a crawl. Absent options keep their values. */
 struct CrawlOptions {
   /** As in the other options. */
   1: optional i32 deadline_ms
-  /** Rules that URLs must match: host:, domain:, prefix: or pattern: and a value. A leading - excludes matches. */
+  /**
+   * Rules that URLs must match: host:, domain:, prefix: or pattern: and a value. type: and language: are
+   * rules for the content type and language of pages. A leading - excludes matches.
+   */
   2: optional list<string> scope
   3: optional i32 depth
   /** Follow links that are marked nofollow. */
@@ -1134,7 +1143,10 @@ service Fetcher extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Cancel a crawl, delete the pages that belong only to it, and forget the crawl. Scope admin. */
+  /**
+   * Cancel a crawl, delete the pages that belong only to it, and forget the crawl. A token may delete the
+   * crawls that it started; admin may delete all. Scope write.
+   */
   DeletedCrawl deleteCrawl(1: string name, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,

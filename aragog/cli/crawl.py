@@ -49,7 +49,8 @@ def _control() -> CrawlControl:
     "--scope",
     multiple=True,
     metavar="RULE",
-    help="host:, domain:, prefix: or pattern: and a value; a leading - excludes such URLs. "
+    help="host:, domain:, prefix: or pattern: and a value, or type: or language: for a page's "
+    "content type or language; a leading - excludes such URLs. "
     "Repeatable. Default: links stay within the registered domain of their page.",
 )
 @click.option(

@@ -25,6 +25,7 @@ _HIDDEN_FIELDS = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
     "told_ms",
 )  # fmt: skip
+_OPEN_COLUMNS = ("domain", "waiting", "rate", "achieved", "time left", "held back by")
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -64,6 +65,11 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
         "refused": dict(report.refused),
         "traps": report.traps,
         "closed_templates": [asdict(template) for template in report.closed[:MAX_ROWS]],
+        "rates": {
+            "achieved": report.achieved.total,
+            "achieved_recently": report.achieved.recent,
+            "in_force": report.rate,
+        },
         "open": [asdict(domain) for domain in report.open],
         "open_domains": report.open_domains,
         "seconds_left": report.seconds_left,
@@ -84,6 +90,7 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
     candidates = (
         ReportSection("Outcomes", ("outcome", "URLs"), _count_rows(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left_rows(report)),
+        ReportSection("Rates", ("", "URLs per second"), _rate_rows(report)),
         ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MAX_ROWS]
@@ -93,9 +100,9 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
         ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
             (d.domain, f"{d.waiting:,}") for d in report.open if d.robots_unreachable
         ][:MAX_ROWS]),
-        ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
-            (d.domain, f"{d.waiting:,}", f"{d.rate:.3g}/s", _time_text(d.seconds_left),
-             d.held_by)
+        ReportSection("Open domains", _OPEN_COLUMNS, [
+            (d.domain, f"{d.waiting:,}", f"{d.rate:.3g}/s", f"{d.achieved_rate:.3g}/s",
+             _time_text(d.seconds_left), d.held_by)
             for d in report.open[:MAX_ROWS]
         ]),
         ReportSection("Traps", ("host", "URL template", "why its links are not followed"), [
@@ -124,6 +131,16 @@ def _time_left_rows(report: CrawlReport) -> list[tuple[str, str]]:
     if report.stuck:
         rows.append(("on paused domains", f"{report.stuck:,} URLs"))
     return rows
+
+
+def _rate_rows(report: CrawlReport) -> list[tuple[str, str]]:
+    if not report.hours:
+        return []
+    return [
+        ("achieved since the start", f"{report.achieved.total:.3g}"),
+        ("achieved in this hour and the one before", f"{report.achieved.recent:.3g}"),
+        ("allowed by the open domains", f"{report.rate:.3g}"),
+    ]
 
 
 def _time_text(seconds: float | None) -> str:

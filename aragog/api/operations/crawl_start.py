@@ -28,6 +28,7 @@ class StartCrawlRequest:
         Sequence[str] | None,
         Option(
             "Rules that URLs must match: `host:`, `domain:`, `prefix:` or `pattern:` and a value. "
+            "`type:` and `language:` are rules for the content type and language of pages. "
             "A leading `-` excludes matches. Without rules, links stay within their page's "
             "registered domain.",
             max_items=200,

@@ -213,6 +213,10 @@ class CrawlReportView:
     """Estimated seconds until the last open domain is finished, at its current rate."""
     traps: tuple[ClosedTemplate, ...] = ()
     """URL templates whose links are not followed, up to 1,000."""
+    achieved_rate: float = 0.0
+    """How many URLs per second the crawl has requested since it was started."""
+    recent_rate: float = 0.0
+    """How many URLs per second it has requested since the beginning of the previous hour (UTC)."""
 
 
 @operation(
@@ -242,6 +246,8 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         report.open_domains,
         report.seconds_left,
         tuple(report.closed[:MAX_DOMAINS]),
+        report.achieved.total,
+        report.achieved.recent,
     )
 
 
@@ -325,7 +331,7 @@ class DeletedCrawl:
     CrawlRequest,
     http=HttpRoute("DELETE", "/v1/crawls/{name}"),
     thrift="Fetcher.deleteCrawl",
-    scope=ADMIN,
+    scope=WRITE,
     pool=Pool.CONTENT,
 )
 def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
@@ -333,7 +339,8 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     Cancel a crawl, delete the pages that belong only to it, and forget the crawl.
 
     This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
-    and you can repeat the call until the crawl is unknown.
+    and you can repeat the call until the crawl is unknown. A token may delete the crawls that it
+    started; `admin` may delete all.
     """
-    result = get_control(caller).delete(request.name)
+    result = control_for_change(caller, request.name).delete(request.name)
     return DeletedCrawl(result.deleted, result.kept)

@@ -29,6 +29,7 @@ from aragog.crawl.pipeline.crawls import Crawls
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.stages.achieved_rates import AchievedRates
 from aragog.crawl.stages.cancel_dry_run import CancelDryRun
 from aragog.crawl.stages.crawl_reports import (
     MAX_FAILURES,
@@ -150,15 +151,19 @@ class CrawlControl:
         if record.number not in crawls.ended:
             waiting = self.counts.open_domains(record.number)
         longest = dict(waiting.most_common(MAX_OPEN))
-        day = crawls.now_ms // 86_400_000
+        day, hours = crawls.now_ms // 86_400_000, self.counts.hours(numbers)
+        achieved = AchievedRates.of(
+            record, hours, domains, is_open=bool(status.counts.open), now_ms=crawls.now_ms
+        )
         return CrawlReport(
             status,
             domains,
-            self.counts.hours(numbers),
+            hours,
             tuple(failures(domains, self.counts.days(numbers), day)[:MAX_FAILURES]),
-            tuple(open_domains(record, longest, self._get_paces(longest))),
+            tuple(open_domains(record, longest, self._get_paces(longest), achieved.by_domain)),
             len(waiting),
             self._closed_templates(domains),
+            achieved,
         )
 
     def _closed_templates(self, domains: Mapping[str, Any]) -> tuple[ClosedTemplate, ...]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, SITEMAP, STORED, is_failure
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
+from aragog.crawl.stages.achieved_rates import AchievedRates
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
 
@@ -56,6 +57,8 @@ class OpenDomain:
     None if the domain is stopped."""
     held_by: str
     robots_unreachable: bool
+    achieved_rate: float = 0.0
+    """How many of its URLs per second the crawl has requested since it was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class CrawlReport:
     """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
     """URL templates recognized as traps. Their links are no longer followed."""
+    achieved: AchievedRates = field(default_factory=AchievedRates)
+    """How many URLs per second the crawl has requested."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -98,6 +103,11 @@ class CrawlReport:
         """
         estimates = [domain.seconds_left for domain in self.open if domain.seconds_left is not None]
         return max(estimates, default=None)
+
+    @property
+    def rate(self) -> float:
+        """Requests per second that the open domains allow at the moment, all together."""
+        return sum(domain.rate for domain in self.open if domain.seconds_left is not None)
 
     @property
     def stuck(self) -> int:
@@ -117,11 +127,26 @@ class CrawlReport:
 
 
 def open_domains(
-    record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
+    record: CrawlRecord,
+    waiting: Mapping[str, int],
+    paces: Mapping[str, Pace],
+    achieved: Mapping[str, float] | None = None,
 ) -> list[OpenDomain]:
-    """Return a crawl's open domains: stopped ones first, then the slowest."""
+    """
+    Return a crawl's open domains: stopped ones first, then the slowest.
+
+    Args:
+        record: the crawl's record.
+        waiting: the number of waiting URLs by domain.
+        paces: the pace of each domain.
+        achieved: URLs per second that the crawl has requested, by domain.
+    """
+    achieved = achieved or {}
     domains = [
-        _open_domain(domain, count, paces.get(domain), record)
+        replace(
+            _open_domain(domain, count, paces.get(domain), record),
+            achieved_rate=achieved.get(domain, 0.0),
+        )
         for domain, count in waiting.items()
         if domain != OTHER_DOMAINS
     ]

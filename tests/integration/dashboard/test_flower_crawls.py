@@ -93,9 +93,12 @@ def test_crawls_and_their_reports_are_shown(system):
     assert [crawl["name"] for crawl in listed] == ["enqueued", "refresh", "docs"]
     assert report["crawl"]["waiting"] == 3
     assert [one["domain"] for one in report["open"]] == ["a.example"]
+    assert report["open"][0]["achieved_rate"] > 0
+    assert report["rates"]["achieved"] == report["rates"]["achieved_recently"] > 0
     assert status == 200
     assert "Failures" in page
     assert "Open domains" in page
+    assert "achieved since the start" in page
     assert "URLs over time" in page
     assert "<svg viewBox" in page
     assert "<script>alert" not in page + file

@@ -9,6 +9,7 @@ import orjson
 from aragog.crawl.pipeline.crawl_counts import CrawlCounts
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.stages.achieved_rates import AchievedRates
 from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import (
@@ -33,9 +34,10 @@ REPORT = CrawlReport(
     (FailedUrls("a.example", f"unreadable: {EVIL}", 3, 2, 1),),
     (
         OpenDomain("silent.example", 5, 10.0, None, "robots.txt is unreachable", True),
-        OpenDomain("a.example", 15, 0.5, 30.0, "Crawl-delay of 2 s in robots.txt", False),
+        OpenDomain("a.example", 15, 0.5, 30.0, "Crawl-delay of 2 s in robots.txt", False, 0.25),
     ),
     2,
+    achieved=AchievedRates(0.25, 0.4),
 )  # fmt: skip
 
 
@@ -59,6 +61,8 @@ def test_json_report_has_every_part_and_no_secrets():
     assert (plain["seconds_left"], plain["stuck"], plain["traps"]) == (30.0, 5, 4)
     assert plain["failures"][0]["today"] == 2
     assert [one["domain"] for one in plain["open"]] == ["silent.example", "a.example"]
+    assert [one["achieved_rate"] for one in plain["open"]] == [0.0, 0.25]
+    assert plain["rates"] == {"achieved": 0.25, "achieved_recently": 0.4, "in_force": 0.5}
     assert "s3cret" not in str(plain)
 
 
@@ -71,6 +75,7 @@ def test_html_report_loads_nothing_and_escapes_web_content():
     assert tags.tags["svg"] == 2
     assert not re.search(r"@import|url\(", html)
     assert "&lt;script&gt;" in html
+    assert "<td>achieved since the start</td><td>0.25</td>" in html
 
 
 def test_markdown_report_has_failures_delays_and_the_time_left():
@@ -81,7 +86,10 @@ def test_markdown_report_has_failures_delays_and_the_time_left():
         "| at current rates | 30 s, until a.example is done |",
         "| on paused domains | 5 URLs |",
         "| silent.example | 5 |",
-        "| a.example | 15 | 0.5/s | 30 s | Crawl-delay of 2 s in robots.txt |",
+        "| a.example | 15 | 0.5/s | 0.25/s | 30 s | Crawl-delay of 2 s in robots.txt |",
+        "| achieved since the start | 0.25 |",
+        "| achieved in this hour and the one before | 0.4 |",
+        "| allowed by the open domains | 0.5 |",
         "| unchanged since they were stored | 5 |",
         "| duplicates of another URL | 2 |",
         "| skipped as crawler traps | 4 |",
