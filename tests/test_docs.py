@@ -239,7 +239,9 @@ def test_changelog_names_existing_pages():
 
     missing = [name for name, _ in named if not (ROOT / name).is_file()]
     assert sorted(missing) == []
-    assert sorted(f"{name}#{at}" for name, at in named if at and at not in anchors(ROOT / name)) == []
+    assert (
+        sorted(f"{name}#{at}" for name, at in named if at and at not in anchors(ROOT / name)) == []
+    )
 
 
 def test_store_page_lists_its_parts():
