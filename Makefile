@@ -1,24 +1,24 @@
-# aragog. `make run` and `make test` are all one needs; the rest is for working on it.
-# Everything is installed into .venv; nothing outside the project folder is touched.
+# To use aragog you need only `make run` and `make test`; the other targets are for development.
+# Everything is installed into .venv; files outside the project folder are not changed.
 
 BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
-# Where the tables are, if not where the settings say: sqlite, postgres, hbase.
+# Database of the tables (sqlite, postgres or hbase), overriding the settings.
 STORE ?=
-# The machines of `make fleet`, 5 to 60; two of them have the API.
+# Number of machines in `make fleet`, 5 to 60; two of them run the API.
 HOSTS ?= 6
 IMAGES ?= docs/images
-# The Python that tries a wheel: a version or a path.
+# The Python for `make try-wheel`: a version or a path.
 ON ?= $(BIN)/python
-# Two pytest processes a core, and one for tests that mostly wait: with three a core, tests that measure
-# time or extract texts fail on two cores.
+# Two pytest processes per core, plus one because many tests mostly wait. With three per core, tests that
+# measure time or extract texts fail on two cores.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN) + 1)
 ifeq ($(shell echo '$(WORKERS)' | grep -Ex '[0-9]+|auto|logical'),)
 $(error WORKERS: use a number of processes, got $(WORKERS))
 endif
-# Compiled modules are kept, also where the environment says not to write them beside the sources:
-# each of a dozen processes would compile everything again at its start (1 s of CPU).
+# Caches compiled modules even if the environment disables writing them next to the sources. Otherwise
+# each of a dozen processes would compile everything again at startup (1 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
@@ -26,17 +26,17 @@ ifneq ($(STORE),)
 export ARAGOG_STORE__ENGINE := $(STORE)
 endif
 
-# The distributions in packages/, which no index has.
+# The distributions in packages/, which are not on PyPI.
 LIBRARIES = $(shell sed -n 's/^name = "\(.*\)".*/\1/p' $(wildcard packages/*/pyproject.toml) /dev/null)
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
 .PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench crawls plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase kafka s3 clean
 
-help:  ## show what can be made
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup:  ## install everything into .venv, by the hashes of requirements.lock
+setup:  ## install everything into .venv, with the hashes of requirements.lock
 	@scripts/setup
 
 run: setup  ## fetch the demo sites, or URLS=file DEPTH=n, and show progress; STORE=postgres
@@ -48,14 +48,14 @@ up: setup  ## start the system and keep it running
 down: setup  ## stop it
 	@$(BIN)/aragog down
 
-test: setup  ## run the tests, on private servers, in WORKERS processes (two a core, and one)
+test: setup  ## run the tests, on private servers, in WORKERS processes (two per core, plus one)
 	@$(if $(ARGS),,$(MAKE) --no-print-directory libraries ARGS='-q -n 2 --dist loadfile')
 	@$(PYTEST) -n $(WORKERS) --last-waits $(ARGS)
 
 libraries: setup  ## test each library of packages/ from its wheel, without aragog
 	@$(BIN)/python scripts/try_libraries.py -- $(ARGS)
 
-bare:  ## `make run` and `make test` on a Debian with nothing but README's requirements (root, Linux)
+bare:  ## `make run` and `make test` on a Debian with only the README's requirements (root, Linux)
 	@python3 scripts/bare_machine.py
 
 unit: setup  ## run the unit tests only: they start no server
@@ -64,19 +64,19 @@ unit: setup  ## run the unit tests only: they start no server
 chaos: setup  ## break the real system and check that nothing is lost (20 minutes)
 	@$(BIN)/python -m tests.chaos --report docs/reliability.md $(ARGS)
 
-check: lint types layers test  ## everything that is checked before a change lands
+check: lint types layers test  ## run all checks that a change must pass
 
-lint: setup  ## style and common mistakes
+lint: setup  ## check style and common mistakes
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: setup  ## static types, strict
+types: setup  ## check static types, strictly
 	@$(BIN)/mypy
 
-layers: setup  ## which part may import which
+layers: setup  ## check which packages import which
 	@$(BIN)/lint-imports
 
-fix: setup  ## format, and correct what ruff can correct
+fix: setup  ## format, and apply ruff's fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -88,7 +88,7 @@ bench: setup  ## crawl real pages with aragog, Scrapy, colly and fast Python, in
 crawls: setup  ## pause and stop 20 crawls with 100,000 waiting URLs, and kill everything twice
 	@$(BIN)/python -m bench.crawls faults --urls 100000 --qps 0.05 --end-by deadline $(ARGS)
 
-plan-check: setup  ## measure the costs of `aragog plan` here, and print which are off (8 minutes)
+plan-check: setup  ## measure the costs of `aragog plan` here, and print which have changed (8 minutes)
 	@$(BIN)/python -m bench.plan_check $(ARGS)
 
 archives: setup  ## check WARC and WACZ exports with pywb, cdxj-indexer and wacz
@@ -113,7 +113,7 @@ fleet: setup  ## restart and cut off HOSTS=6 machines (5 to 60) while they crawl
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist packages/pinlater
 
-# Two builds of a commit are the same bytes (scripts/sbom.py).
+# Building a commit twice produces identical files (scripts/sbom.py).
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 dist: setup  ## build the wheels of aragog and its libraries into dist/, with bills of materials
 	@rm -rf build/lib build/bdist.* packages/*/build dist/*.whl
@@ -122,7 +122,7 @@ dist: setup  ## build the wheels of aragog and its libraries into dist/, with bi
 			--out-dir dist $$folder || exit 1; done
 	@$(BIN)/python scripts/sbom.py dist/*.whl
 
-try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; ON=3.14
+try-wheel: setup  ## install the wheel from dist/ in an empty environment, and crawl; ON=3.14
 	@$(BIN)/python scripts/try_wheel.py --python $(ON)
 
 chart: setup  ## write the Helm chart from deploy/kubernetes and lint it (Helm, else Go builds it)
@@ -142,7 +142,7 @@ docs: setup  ## build the documentation as a site, build/docs
 screenshots: setup  ## write the pictures of docs/images (Chromium)
 	@$(BIN)/python -m tests.screenshots $(IMAGES)
 
-lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
+lock: setup  ## resolve requirements.lock again from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml $(wildcard packages/*/pyproject.toml) --all-extras \
 		--universal --generate-hashes $(addprefix --no-emit-package ,$(LIBRARIES)) \
 		--no-emit-index-url --no-header --quiet -o requirements.lock
@@ -155,5 +155,5 @@ lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lo
 	@$(BIN)/uv pip compile scripts/archives.in --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o scripts/archives.lock
 
-clean:  ## remove what was installed and cached (not ./var, where the data is)
+clean:  ## remove installed and cached files (not ./var, which has the data)
 	@rm -rf .venv .venv-bench .venv-docs .venv-archives .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -7,7 +7,8 @@ Measure the memory that a crawl adds to a waiting URL, and check its counts afte
                                    [--broker postgres]
 
 `memory` enqueues the same URLs without a name, for one crawl, and for two crawls, on a private
-redis-server, and prints the memory of the in-flight set and of the whole server.
+redis-server, and prints the memory of the in-flight set and of the whole server. It exits with 1
+if one crawl adds more than 16 bytes per URL to the whole server.
 
 `estimate` compares the time left in a report with a simulation of the same web
 (`bench.simulate.small`), for crawls limited by the rates of their domains.
@@ -64,13 +65,20 @@ from bench.simulate.small import SmallCrawl
 from bench.simulate.web import Web
 
 MEMORY_URLS = 100_000
+MAX_CRAWL_BYTES = 16.0
+"""A crawl may add this much memory to a waiting URL that no other crawl wants."""
 ESTIMATED_URLS = 20_000
+WHOLE_SERVER = "all of Redis"
 URLS_PER_HOST = 100
 """In a smaller run, a host has as many URLs, so that robots.txt is as small a part of the work."""
 
 
-def memory(count: int) -> None:
-    """Print the bytes per waiting URL without a crawl, with one and with two crawls."""
+def memory(count: int) -> bool:
+    """
+    Print the bytes per waiting URL without a crawl, with one and with two crawls.
+
+    Returns False if one crawl adds more than `MAX_CRAWL_BYTES`.
+    """
     columns = {"no name": (), "a crawl": ("docs",), "two crawls": ("docs", "news")}
     rows = {}
     for title, names in columns.items():
@@ -88,6 +96,9 @@ def memory(count: int) -> None:
     )
     for part in rows["no name"]:
         print(f"{part:24}" + "".join(f"{row[part]:12.1f}" for row in rows.values()))
+    added = rows["a crawl"][WHOLE_SERVER] - rows["no name"][WHOLE_SERVER]
+    print(f"a crawl adds {added:.1f} bytes per URL; the limit is {MAX_CRAWL_BYTES:.0f}")
+    return added <= MAX_CRAWL_BYTES
 
 
 def _sizes(
@@ -103,12 +114,13 @@ def _sizes(
             control.start(name, {})
         before = int(server.info("memory")["used_memory_dataset"])
         for name in crawls or [""]:
-            urls = (f"https://www.site-{n % 1000}.example/articles/{n}" for n in range(count))
+            hosts = max(1, count // URLS_PER_HOST)
+            urls = (f"https://www.site-{n % hosts}.example/articles/{n}" for n in range(count))
             for result in client.enqueue_all(urls, request_id="12345678", crawl=name):
                 assert result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING), result
         after = int(server.info("memory")["used_memory_dataset"])
     in_flight = server.memory_usage("aragog:in_flight", samples=0) or 0
-    return {"in-flight set": in_flight / count, "all of Redis": (after - before) / count}
+    return {"in-flight set": in_flight / count, WHOLE_SERVER: (after - before) / count}
 
 
 def estimate(urls: int) -> None:
@@ -149,8 +161,7 @@ def main() -> None:
     add_quick(parser, urls=2_000, hosts=20, producers=1, qps=2.0, end_by="deadline")
     options = parser.parse_args()
     if options.what == "memory":
-        memory(min(options.urls, MEMORY_URLS))
-        return
+        sys.exit(not memory(min(options.urls, MEMORY_URLS)))
     options.hosts = options.hosts or max(options.crawls, options.urls // URLS_PER_HOST)
     if options.what == "estimate":
         estimate(min(options.urls, ESTIMATED_URLS))

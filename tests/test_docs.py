@@ -232,6 +232,18 @@ def test_page_names_existing_settings(page):
     assert [pair for pair in named if not hasattr(sections[pair[0]], pair[1])] == []
 
 
+def test_changelog_names_existing_pages():
+    """Pages that were merged or renamed, such as docs/scale.md, which no longer open."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    named = set(re.findall(r"\b(docs/[\w/.-]+\.md)(?:#([\w-]+))?", text))
+
+    missing = [name for name, _ in named if not (ROOT / name).is_file()]
+    assert sorted(missing) == []
+    assert (
+        sorted(f"{name}#{at}" for name, at in named if at and at not in anchors(ROOT / name)) == []
+    )
+
+
 def test_store_page_lists_its_parts():
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent

@@ -17,6 +17,7 @@ from aragog.cli.arguments import Host
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.cli.terminal import note
+from aragog.cli.write_pace import WritePace, max_per_second_option
 from aragog.client import Aragog
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.page_analysis import named_agent
@@ -50,7 +51,15 @@ BATCH_SIZE = 25
     is_flag=True,
     help="Also process pages that this version has already processed.",
 )
-def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) -> None:
+@max_per_second_option
+def reextract(
+    host: str | None,
+    max_per_second: float | None,
+    *,
+    tasks: bool,
+    afresh: bool,
+    everything: bool,
+) -> None:
     """
     Extract the fields of stored pages again; nothing is fetched.
 
@@ -59,7 +68,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     you install a new version of an extractor.
     """
     counts: Counter[str] = Counter()
-    settings = command_settings()
+    settings, pace = command_settings(), WritePace(max_per_second)
     texts = text_version(settings.pipeline)
     rules = rules_versions(settings.pipeline.extractors, settings.extract)
     with (
@@ -77,6 +86,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
             batches = [
                 urls[start : start + BATCH_SIZE] for start in range(0, len(urls), BATCH_SIZE)
             ]
+            pace.wait(len(urls))
             for batch_counts in process(batches):
                 counts += batch_counts
             opened.maintenance.set_bookmark(name, part.cursor)

@@ -164,13 +164,13 @@ def decide(
         after = _state_after_gone(before, seen, settings)
         wait_s = GONE_DELAYS_S[min(after.gone, len(GONE_DELAYS_S)) - 1]
     elif seen.outcome in _STATUS_BY_OUTCOME:
-        streak = max(0, -before.failures)
-        after = before._replace(failures=-streak - 1, gone=0, gone_at_ms=0)
-        wait_s = _withheld_wait_s(seen.outcome, settings) * 2.0 ** min(streak, 10)
+        refusals = max(0, -before.failures)
+        after = before._replace(failures=-refusals - 1, gone=0, gone_at_ms=0)
+        wait_s = _withheld_wait_s(seen.outcome, settings) * 2.0 ** min(refusals, 10)
     else:
-        streak = max(0, before.failures)
-        after = before._replace(failures=streak + 1)
-        retry_s = FAILED_DELAY_S * 2.0 ** min(streak, 10)
+        failures = max(0, before.failures)
+        after = before._replace(failures=failures + 1)
+        retry_s = FAILED_DELAY_S * 2.0 ** min(failures, 10)
         wait_s = min(max(retry_s, after.interval_s), MAX_FAILED_DELAY_S)
     given_up = after.gone >= settings.gone_confirmations or (
         after.page_type in SOURCES and not settings.signals

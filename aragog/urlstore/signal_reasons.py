@@ -59,5 +59,5 @@ def _trust_text(trust: HostTrust) -> str:
     if not trust.is_proven:
         return f"not proven yet: {confirmed}"
     if not trust.belief:
-        return f"not believed: {confirmed}, {trust.expected:.3g} by chance"
+        return f"not trusted: {confirmed}, {trust.expected:.3g} expected by chance"
     return f"believed {trust.belief:.0%}: {confirmed}; it reports {trust.recall:.0%} of its changes"

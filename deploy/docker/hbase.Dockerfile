@@ -1,6 +1,6 @@
 # HBase with its Thrift 1 gateway in one container, for a trial. In production: docs/deployment.md#hbase.
 FROM eclipse-temurin:17-jre-jammy
-# Built against Hadoop 3: the one that runs on Java 17. The tests run the same version.
+# The build for Hadoop 3 is the one that runs on Java 17. The tests use the same version.
 ARG HBASE_VERSION=2.6.1
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN useradd --uid 10002 --home-dir /opt/hbase --no-create-home hbase \

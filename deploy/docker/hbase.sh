@@ -1,6 +1,7 @@
 #!/bin/bash
-# HBase and its Thrift gateway, until SIGTERM or until one of them ends. Both end in order, so that
-# HBase flushes its memory; a container with a gateway but no HBase would seem healthy.
+# Runs HBase and its Thrift gateway until SIGTERM or until one of them exits. Then it stops both
+# with SIGTERM, so that HBase flushes its memory. A container that kept running with only the gateway
+# would appear healthy.
 hbase master \
     -D hbase.rootdir=file:///data/hbase -D hbase.tmp.dir=/data/tmp \
     -D hbase.regionserver.msginterval=500 start &

@@ -19,6 +19,7 @@ from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting_display
 from aragog.cli.store.transfer import typed_fields_for
 from aragog.cli.terminal import echo, note, one_line
+from aragog.cli.write_pace import WritePace, max_per_second_option
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.errors import BadInput
 from aragog.runtime.clock import SystemClock
@@ -48,7 +49,10 @@ FORMATS_BY_SUFFIX = {
 )
 @click.option("--after", type=NON_NEGATIVE, default=0, help="How many lines or records to skip.")
 @click.option("--due", is_flag=True, help="Fetch the URLs again soon (not for warc).")
-def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
+@max_per_second_option
+def import_(
+    file: Path, kind: str | None, after: int, max_per_second: float | None, *, due: bool
+) -> None:
     """
     Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet as written by `export`, the pages of a
     WARC file, the captures of an index (CDX, CDXJ), or another format of --format.
@@ -58,19 +62,26 @@ def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     kind = kind or _format_of_suffix(file)
     if due and kind == "warc":
         raise click.UsageError("--due does not work with warc: import its index (.cdxj) with --due")
-    settings = command_settings()
+    settings, pace = command_settings(), WritePace(max_per_second)
     with closing(url_store(settings)) as opened:
         run = _import_archive if kind == "warc" else partial(_import_records, kind=kind, due=due)
-        problems = run(file, opened, settings, after=after)
+        problems = run(file, opened, settings, after=after, pace=pace)
     if problems:
         sys.exit(BAD_LINES)
 
 
 def _import_records(
-    file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
+    file: Path,
+    store: UrlStore,
+    settings: Settings,
+    *,
+    kind: str,
+    after: int,
+    due: bool,
+    pace: WritePace,
 ) -> int:
     with counting_display("lines") as count_lines:
-        source = _open_source(file, kind, store, settings, after)
+        source = pace.each(_open_source(file, kind, store, settings, after))
         report = import_export.import_urls(
             _mark_due(source) if due else source,
             BulkWriter(store, store.zen, settings.store),
@@ -84,11 +95,13 @@ def _import_records(
     return report.problems
 
 
-def _import_archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
+def _import_archive(
+    file: Path, store: UrlStore, settings: Settings, *, after: int, pace: WritePace
+) -> int:
     with file.open("rb") as stream, counting_display("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
-        pages = read_warc(stream, limits, after=after)
+        pages = pace.each(read_warc(stream, limits, after=after))
         report = import_archive(
             pages, store, settings, on_problem=_problem_reporter(file), on_progress=count_records
         )

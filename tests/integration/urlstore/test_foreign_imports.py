@@ -1,6 +1,7 @@
 """`aragog store import` of Nutch files and web archives."""
 
 import json
+import time
 from contextlib import closing
 
 import pytest
@@ -52,6 +53,22 @@ def test_pages_of_a_warc_file_are_stored_as_if_fetched_then(tmp_path):
         assert store.content("http://shop.example/lamp").body == LAMP
         outlinks = [link.url for link in store.links.outlinks("http://shop.example/lamp").items]
     assert outlinks == ["http://shop.example/chair"]
+
+
+@pytest.mark.parametrize("name", ["pages.warc.gz", "pages.jsonl"])
+def test_import_takes_at_least_the_time_of_its_rate(tmp_path, name):
+    urls = [f"http://shop.example/lamps/{number}" for number in range(6)]
+    file = tmp_path / name
+    if name.endswith(".jsonl"):
+        file.write_text("".join(json.dumps({"url": url}) + "\n" for url in urls))
+    else:
+        file.write_bytes(b"".join(warc(response(url, body=LAMP)) for url in urls))
+
+    started_s = time.monotonic()
+    assert "6 written" in run("import", "--max-per-second", 20, file)
+    assert time.monotonic() - started_s >= 5 / 20
+
+    assert "--max-per-second" in run("import", "--max-per-second", 0, file, code=2)
 
 
 def test_allowed_purposes_of_an_archived_page_are_unknown(tmp_path):

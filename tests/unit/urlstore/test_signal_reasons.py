@@ -27,7 +27,7 @@ def test_signal_is_shown_with_its_date_and_effect():
 
 def test_trust_of_the_host_is_shown_with_its_evidence():
     assert "30 of 30 reported changes were found" in lines()["dates of its host"]
-    assert lines(trust=FALSE)["dates of its host"].startswith("not believed: 0 of 30")
+    assert lines(trust=FALSE)["dates of its host"].startswith("not trusted: 0 of 30")
     assert lines(trust=HostTrust())["dates of its host"].startswith("not proven yet")
 
 

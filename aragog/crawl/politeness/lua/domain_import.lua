@@ -24,17 +24,17 @@ end
 local HOUR_MS = 3600000
 
 local function decode(packed, ahead)
-  local planned, last, lag, holder, held, factor, errors_in_a_row, behind, means, spread, latency_steps =
+  local planned, last, lag, holder, held, factor, errors_in_a_row, urgent_gap, means, spread, latency_steps =
     struct.unpack(FORMAT, packed)
   return {planned = planned + ahead, last = last + ahead, lag = lag, holder = holder, held = held,
-          factor = factor, errors_in_a_row = errors_in_a_row, behind = behind, means = means, spread = spread,
+          factor = factor, errors_in_a_row = errors_in_a_row, urgent_gap = urgent_gap, means = means, spread = spread,
           latency_steps = latency_steps}
 end
 
 local function merge(one, other)
   if not one then return other end
   if other.last + other.held > one.last + one.held then one, other = other, one end
-  if one.planned < other.planned then one.planned, one.behind = other.planned, other.behind end
+  if one.planned < other.planned then one.planned, one.urgent_gap = other.planned, other.urgent_gap end
   one.last = math.max(one.last, other.last)
   one.factor, one.errors_in_a_row = math.max(one.factor, other.factor), math.max(one.errors_in_a_row, other.errors_in_a_row)
   if one.means % 16 < other.means % 16 then one.means, one.spread = other.means, other.spread end
@@ -71,7 +71,7 @@ local function take(name, slot, running, counts, closed, exports)
   state = state or decode(struct.pack(FORMAT, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0), 0)
   if last > state.last then state.last, state.lag = last, 0 end
   redis.call('SET', slot, struct.pack(FORMAT, math.max(state.planned, state.last), state.last,
-    state.lag, state.holder, state.held, state.factor, state.errors_in_a_row, state.behind, state.means,
+    state.lag, state.holder, state.held, state.factor, state.errors_in_a_row, state.urgent_gap, state.means,
     state.spread, state.latency_steps), 'PX', math.ceil(life + math.max(0, state.last - now) / 1000))
   if failing(state) then redis.call('ZADD', KEYS[3], now, name) end
 end

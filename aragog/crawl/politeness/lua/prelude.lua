@@ -2,7 +2,7 @@
 --
 -- KEYS[1] or a later key is {prefix}slot:<domain>, whose value slots.py describes.
 local FORMAT, BYTES = '<ddi4I4I4HBI4I4I4B', 44
-local MAX_BEHIND = 4294967295
+local MAX_URGENT_GAP = 4294967295
 -- Latency alone does not make an interval longer than this: a domain that is requested so rarely is not
 -- slow because of us.
 local MAX_FOR_LATENCY = 10000000
@@ -27,10 +27,10 @@ local function read_state(key)
     return {planned = 0, last = 0, lag = 0, holder = 0, held = 0, factor = 100, errors_in_a_row = 0,
             urgent = 0, means = 0, spread = 0, latency_steps = 0, known = false, moved = packed and #packed > BYTES}
   end
-  local planned, last, lag, holder, held, factor, errors_in_a_row, behind, means, spread, latency_steps =
+  local planned, last, lag, holder, held, factor, errors_in_a_row, urgent_gap, means, spread, latency_steps =
     struct.unpack(FORMAT, packed)
   return {planned = planned, last = last, lag = lag, holder = holder, held = held,
-          factor = factor, errors_in_a_row = errors_in_a_row, urgent = planned - behind, means = means,
+          factor = factor, errors_in_a_row = errors_in_a_row, urgent = planned - urgent_gap, means = means,
           spread = spread, latency_steps = latency_steps, known = true}
 end
 
@@ -57,9 +57,9 @@ local function write_state(key, state, step)
   if failing(state) then keep = math.max(keep, 3600000000) end
   if state.means % 16 >= LEARNED then keep = math.max(keep, 600000000) end
   if keep <= 0 and not state.known then return end
-  local behind = math.max(0, math.min(state.planned - state.urgent, MAX_BEHIND))
+  local urgent_gap = math.max(0, math.min(state.planned - state.urgent, MAX_URGENT_GAP))
   redis.call('SET', key, struct.pack(FORMAT, state.planned, state.last, state.lag, state.holder,
-    state.held, state.factor, state.errors_in_a_row, math.floor(behind), state.means, state.spread,
+    state.held, state.factor, state.errors_in_a_row, math.floor(urgent_gap), state.means, state.spread,
     state.latency_steps), 'PX', math.ceil(math.max(keep, 1000000) / 1000))
 end
 

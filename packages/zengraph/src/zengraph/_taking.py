@@ -115,12 +115,13 @@ class Takes:
             ):
                 self._finish(key, before)
                 return None
-            # Read these after the state: the edges, and the traces of the last take.
+            # Read these after the state: the edges, and the rows that show whether the last take is
+            # finished.
             receipt_keys = (
                 [] if request_id is None else [receipt_key(end.node_id, end.edge_type, request)]
             )
-            traces = _TakeTraces(key, before)
-            also = [*receipt_keys, *traces.rows]
+            last_take = _TakeRows(key, before)
+            also = [*receipt_keys, *last_take.rows]
             best, others = self._lists.read_best(keys, count, MAX_TAKEN_BYTES, also)
         if (
             receipt_keys
@@ -129,7 +130,7 @@ class Takes:
             return [each.edge for each in earlier_take.edges(key)]
         if not best:
             return []
-        if before is not None and not traces.are_finished(others):
+        if before is not None and not last_take.are_finished(others):
             self._finish(key, before)
             return None
         if best[0].edge.size_bytes > _MAX_EDGE_BYTES:
@@ -170,9 +171,9 @@ class Takes:
 
     def _is_finished(self, key: bytes, state: TakeState) -> bool:
         """Return True if a state's take needs no further work."""
-        traces = _TakeTraces(key, state)
-        return _read_edge_type(key) not in self._counts and traces.are_finished(
-            self._table.get_many(traces.rows)
+        last_take = _TakeRows(key, state)
+        return _read_edge_type(key) not in self._counts and last_take.are_finished(
+            self._table.get_many(last_take.rows)
         )
 
     def _must_finish_first(self, state: TakeState, edge_type: int, request: bytes) -> bool:
@@ -248,7 +249,7 @@ def _read_edge_type(key: bytes) -> int:
     return int.from_bytes(key[17:19])
 
 
-class _TakeTraces:
+class _TakeRows:
     """The rows that show whether a take is finished: its receipt and its edges' pair rows."""
 
     def __init__(self, key: bytes, state: TakeState | None) -> None:

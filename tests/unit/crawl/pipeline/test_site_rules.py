@@ -14,12 +14,12 @@ URL = "http://operator.test/?b=1&x=2&a=3"
 def with_rules(tmp_path):
     """Installs the rules of a file with this text until the end of the test."""
 
-    def take_up(text):
+    def install(text):
         path = tmp_path / "sites.toml"
         path.write_bytes(text)
         install_site_rules(Settings(site_rules_file=path))
 
-    yield take_up
+    yield install
     use_site_rules([])
 
 

@@ -250,18 +250,19 @@ class NodeRows(CellTable):
         return done
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
-        counts = [0]
+        count = 0
 
         def change(row: bytes, cells: Row, now_ms: int) -> Row:
+            nonlocal count
             cell = cells.get(column)
             if cell and len(cell.value) != _COUNTER_BYTES:
                 raise CorruptRow(self._of.qualified_name, row.hex(), "not a counter")
-            counts[0] = delta + (int.from_bytes(cell.value, signed=True) if cell else 0)
-            value = counts[0].to_bytes(_COUNTER_BYTES, signed=True)
+            count = delta + (int.from_bytes(cell.value, signed=True) if cell else 0)
+            value = count.to_bytes(_COUNTER_BYTES, signed=True)
             return {**cells, column: Cell(value, _stamp(cell, now_ms))}
 
         self._change([row], change, {row: [column]}, repeatable=False)
-        return counts[0]
+        return count
 
     def _fetch(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None

@@ -54,7 +54,7 @@ _TREE_KINDS = (2, 5, 10, 13)
 SqlRow = tuple[object, ...]
 
 
-def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
+def salvage_damaged(files: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
     Check every file and replace damaged ones. Each damaged file needs disk space for two copies.
 
@@ -67,41 +67,41 @@ def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[S
     """
     with ExitStack() as stack:
         try:
-            stack.enter_context(lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S))
+            stack.enter_context(lock_file(files.folder / LOCK, wait_s=_OTHER_REPAIR_S))
         except sqlite3.OperationalError as error:
-            raise StoreUnavailable(str(shards.folder), f"cannot be repaired: {error}") from error
-        _salvage_all(shards, report)
-    return replacements.unfinished(shards.folder)
+            raise StoreUnavailable(str(files.folder), f"cannot be repaired: {error}") from error
+        _salvage_all(files, report)
+    return replacements.unfinished(files.folder)
 
 
-def _salvage_all(shards: StoreFiles, report: Callable[[str], None]) -> None:
-    health = shards.health
-    report(f"reading {shards.count} files to find damage")
-    for number in range(shards.count):
+def _salvage_all(files: StoreFiles, report: Callable[[str], None]) -> None:
+    health = files.health
+    report(f"reading {files.count} files to find damage")
+    for number in range(files.count):
         if number not in health.damaged():
-            _check(shards, number)
+            _check(files, number)
     for number in health.damaged():
         old = health.path(number)
         report(f"{old} is damaged: saving its rows; waits up to {_WAIT_S:g} s for its writers")
-        _salvage_file(shards, number)
+        _salvage_file(files, number)
         report(f"{health.path(number)} is in use")
 
 
-def _check(shards: StoreFiles, number: int) -> None:
+def _check(files: StoreFiles, number: int) -> None:
     """Set the file aside if SQLite's own check finds damage."""
     try:
-        ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
+        ((first, *_),) = files.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translate(error, number)  # this also sets a damaged file aside
-        if number not in shards.health.damaged():
+        translated = files.translate(error, number)  # this also sets a damaged file aside
+        if number not in files.health.damaged():
             raise translated from error
         return
     if first != "ok":
-        shards.health.set_aside(number, shards.health.generation(number), str(first))
+        files.health.set_aside(number, files.health.generation(number), str(first))
 
 
-def _salvage_file(shards: StoreFiles, number: int) -> None:
-    health = shards.health
+def _salvage_file(files: StoreFiles, number: int) -> None:
+    health = files.health
     old, new = health.path(number), health.path(number, health.generation(number) + 1)
     copy = old.with_name(f"{number:02x}.copy")
     try:
@@ -112,10 +112,10 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
-        with closing(open_file(new, shards.form)) as target:
-            saved, unreadable, gaps = _copy_rows(copy, target, shards.form)
+        with closing(open_file(new, files.form)) as target:
+            saved, unreadable, gaps = _copy_rows(copy, target, files.form)
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        mine = frozenset(range(number, 256, shards.count))
+        mine = frozenset(range(number, 256, files.count))
         replacements.note(Salvaged(str(old), str(new), saved, unreadable, gaps, mine))
     except (OSError, sqlite3.Error) as error:
         raise StoreUnavailable(f"sqlite ({new})", f"{error}; repair again") from error
