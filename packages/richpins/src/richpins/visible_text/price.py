@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 
 from selectolax.lexbor import LexborNode
 
@@ -20,12 +21,6 @@ from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import CARTS, PRICES
 from richpins.values import money
 
-_PRICE_ELEMENTS = ",".join(
-    [
-        '[itemprop~="price"]',
-        *(f'[{name}*="{word}" i]' for word in PRICES for name in ("class", "id")),
-    ]
-)
 _OTHER_PRICE = re.compile(
     r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|strik|strok|line-through|crossed|compare|"
     r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax|recommended|suggested|"
@@ -118,12 +113,20 @@ def price_elements(sources: Sources) -> Iterator[tuple[LexborNode, str]]:
     """Yield the elements after the first h1 that show this product's prices, with their texts."""
     if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
         return
-    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
+    words = tuple(word for word in PRICES if word in sources.words)
+    nodes = sources.document.tree.css(_selector(words))[:_MAX_ELEMENTS]
     containers = _containers(nodes)
     for node in _nodes_after_heading(nodes):
         text = price_text(node)
         if 0 < len(text) <= MAX_PRICE_CHARS and not _belongs_to_other_product(node, containers):
             yield node, text
+
+
+@lru_cache(64)
+def _selector(words: tuple[str, ...]) -> str:
+    """Return a selector for headings, and for elements with one of `words` in their class or id."""
+    named = (f'[{name}*="{word}" i]' for word in words for name in ("class", "id"))
+    return ",".join(["h1", '[itemprop~="price"]', *named])
 
 
 def _price_in(
