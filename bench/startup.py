@@ -61,7 +61,7 @@ def run_aragog(environ: dict[str, str]) -> Iterator[int]:
     process = subprocess.Popen([*ARAGOG, "up"], env=environ, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
-            if line.startswith("reading:"):
+            if line.startswith("API:"):
                 break
         yield process.pid
     finally:

@@ -628,15 +628,18 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /**
-   * List a kind's items. `host` is the host of the kind's rules, or a subdomain. An item that several
-   * pages show is returned once. A part of the list may exceed `limit` if its items have no key.
+   * List a kind's items. `host` is the host whose extraction rules define the kind, or a subdomain. An item
+   * that several pages show is returned once. A part of the list may exceed `limit` if its items have no key.
    */
   ItemPage items(1: string kind, 2: string host, 3: i32 limit, 4: string cursor, 5: ItemsOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Return earlier versions of an item on the pages that have it now, newest first, as far as `store.history` keeps `items.KIND`. */
+  /**
+   * Return earlier versions of an item on the pages that have it now, newest first, as far back as the history
+   * of the field `items.KIND` goes (`store.history`).
+   */
   list<PastItem> itemHistory(1: string kind, 2: string host, 3: string key, 4: ItemHistoryOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -961,7 +964,7 @@ struct CrawlReport {
   6: i64 open_domains
   /** Estimated time until the last open domain is finished, at its current rate. */
   7: optional double seconds_left
-  /** Templates on the crawl's hosts whose links are not followed, up to 1,000. */
+  /** Templates of link traps on the crawl's hosts, up to 1,000. Links that match them are not followed. */
   8: optional list<ClosedTemplate> traps
   /** How many URLs per second the crawl has requested since it was started. */
   9: optional double achieved_rate

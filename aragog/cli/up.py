@@ -142,7 +142,7 @@ def open_log(log: Path, data_dir: Path) -> IO[bytes]:
         return log.open("ab")
     except OSError as error:
         raise ConfigError(
-            f"data_dir: {data_dir} cannot be written ({error.strerror}); "
+            f"data_dir: cannot write to {data_dir} ({error.strerror}); "
             "set ARAGOG_DATA_DIR to a writable folder"
         ) from error
 
@@ -172,7 +172,8 @@ def with_demo_sites(settings: Settings, console: Console) -> Iterator[Settings]:
         demo.web_for(settings.fetch.host_map, log) as variables,
     ):
         text = (
-            f"also serving the demo sites, for its URLs; {data_dir / demo.MARK_FILE} explains why"
+            "also serving the demo sites, because this data folder contains their URLs; "
+            f"{data_dir / demo.MARK_FILE} explains why"
         )
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
@@ -205,11 +206,11 @@ def report_restarts(supervisor: Supervisor, console: Console) -> None:
     """Restart dead processes, and report each restart."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output may be a log file on a full disk
-            warn(console, f"{child.name} exited and is restarted; log: {child.log}")
+            warn(console, f"{child.name} exited and was restarted; log: {child.log}")
 
 
 def _flower_link(settings: Settings, flower: str) -> str:
-    """Return the link that enables Flower's buttons in a browser, or "" if Flower has a login."""
+    """Return a line with the link that enables Flower's buttons; "" without Flower or a key."""
     key = read_key(settings.data_dir.absolute() / "run")
     return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
 
@@ -221,6 +222,6 @@ def addresses(settings: Settings) -> str:
     return (
         f"flower:  {flower if has('flower') else FLOWER_MISSING}\n"
         f"{_flower_link(settings, flower)}"
-        f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
+        f"API:     http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
         f"broker:  {without_password(settings.resolved().broker.url)}"
     )

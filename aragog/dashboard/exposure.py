@@ -29,7 +29,9 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
     """
     login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
     _check_login(
-        host, login=login, open_api=environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES
+        host,
+        login=login,
+        unauthenticated_api=environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES,
     )
 
 
@@ -50,9 +52,9 @@ def guard_address(default_host: str) -> None:
         if not options.unix_socket:
             options.address = options.address or default_host
             login = bool(options.basic_auth or options.auth)
-            open_api = os.environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES
+            unauthenticated_api = os.environ.get(OPEN_API_VARIABLE, "").lower() in _TRUE_VALUES
             try:
-                _check_login(options.address, login=login, open_api=open_api)
+                _check_login(options.address, login=login, unauthenticated_api=unauthenticated_api)
             except CONFIG as error:
                 sys.exit(f"aragog: {error}")
         return original(self)
@@ -61,17 +63,17 @@ def guard_address(default_host: str) -> None:
     Flower.start_http_server = start_http_server
 
 
-def _check_login(host: str, *, login: bool, open_api: bool) -> None:
+def _check_login(host: str, *, login: bool, unauthenticated_api: bool) -> None:
     if is_loopback(host):
         return
     if not login:
         raise ConfigError(
-            f"serving.flower_host: {host} is reached from other machines, and Flower has no login; "
+            f"serving.flower_host: other machines can reach {host}, and Flower has no login; "
             "set FLOWER_BASIC_AUTH=user:password, or FLOWER_AUTH (see Flower's manual)"
         )
-    if open_api:
+    if unauthenticated_api:
         raise ConfigError(
-            f"serving.flower_host: {host} is reached from other machines, and "
+            f"serving.flower_host: other machines can reach {host}, and "
             f"{OPEN_API_VARIABLE} opens Flower's API to them; unset it"
         )
 

@@ -22,8 +22,8 @@ MAX_LINES = 1000
 
 def waiting_counts(components: Components) -> dict[str, int]:
     """
-    Estimate how many URLs are waiting for a slot (their turn in the limiter), a retry, robots.txt
-    or a worker.
+    Estimate how many URLs are waiting for a slot (the time at which their domain may be requested),
+    a retry, robots.txt or a worker.
 
     The result is empty without pinlater.
 
@@ -77,20 +77,20 @@ def queue_notes(components: Components) -> list[str]:
     if not waiting:
         return []
     counts_text = ", ".join(f"{count:,} for {cause}" for cause, count in waiting.items())
-    notes = [f"About {sum(waiting.values()):,} URLs wait: {counts_text}."]
-    if hosts := _waiting_for_rules(components):
+    notes = [f"About {sum(waiting.values()):,} URLs are waiting: {counts_text}."]
+    if hosts := _waiting_for_robots_by_site(components):
         sites = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MAX_SITES])
         more_text = f" and {len(hosts) - MAX_SITES:,} more" if len(hosts) > MAX_SITES else ""
         notes.append(
-            f"URLs of these sites wait for robots.txt: {sites}{more_text}. It is not known yet "
-            "or not reachable, and is requested again later; `aragog explain URL` shows when. "
-            "The workers are not the problem."
+            f"URLs on these sites are waiting for robots.txt: {sites}{more_text}. These files have "
+            "not been fetched yet or could not be reached, and will be requested again; "
+            "`aragog explain URL` shows when. The workers are not the problem."
         )
     return notes
 
 
-def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Estimate how many URLs of each origin wait for robots.txt, with the largest number first."""
+def _waiting_for_robots_by_site(components: Components) -> list[tuple[str, int]]:
+    """Estimate how many URLs on each site are waiting for robots.txt, largest number first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -107,8 +107,8 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 def _with_robots_causes(urls: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
     """
-    Return the URLs. If a site's robots.txt is unreachable, all of its URLs that do not wait for a
-    slot get the cause `ROBOTS`.
+    Return the URLs. If a site's robots.txt is unreachable, its URLs get the cause `ROBOTS`, except
+    those that are waiting for a slot.
     """
     sampled_urls = list(urls)
     origins = {origin(waiting.url) for waiting in sampled_urls if waiting.url}

@@ -272,9 +272,9 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     if allowed is False:
         return line
     if _contains_note(texts, ROBOTS_UNREAD):
-        return "it is unknown: its site's robots.txt was not read"
+        return "the site's robots.txt was not read"
     if purpose in MODEL_PURPOSES and not _contains_note(texts, TDM_FILE_READ):
-        return f"it is unknown: its site's {TDM_FILE_READ.where} was not read"
+        return f"the site's {TDM_FILE_READ.where} was not read"
     return None
 
 

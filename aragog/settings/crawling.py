@@ -33,7 +33,7 @@ class PolitenessSettings:
     horizon_s: float = 86_400.0
     """Maximum pause of a domain (Retry-After)."""
     slot_window_ms: int = 1000
-    """A job that misses its slot by more than this gets a new one."""
+    """A job that misses its slot by more than this gets a new slot."""
     crawl_delay_cap_s: float = 30.0
     """Maximum `Crawl-delay` that is applied."""
     obey_visit_time: bool = True
@@ -46,7 +46,7 @@ class PolitenessSettings:
     robots_usable_s: float = 604_800.0
     """Rules older than this are not used."""
     robots_error_s: float = 600.0
-    """How long after an error robots.txt is requested again."""
+    """Delay before robots.txt is requested again after an error."""
     robots_domain_max_bytes: int = 16_777_216
     """Redis memory for the rules of all hosts of one registered domain. When it is full, the oldest
     rules are removed."""
@@ -232,9 +232,9 @@ class PipelineSettings:
     less at a time; when three eighths are in use, they pause. Empty: a quarter of `maxmemory`, or
     else 1/64 of the Redis machine's memory; at most 128 MiB."""
     spool_ttl_s: float = 3600.0
-    """How long a body is kept. On `pinlater://`, this applies to bodies that no waiting job needs
-    (at most 300 s). If a URL's body has expired, the URL is fetched again, which counts as an
-    attempt."""
+    """How long a body is kept. On `pinlater://`, a body is kept as long as a job needs it; other
+    bodies are kept for this time, but at most 300 s. If a URL's body has expired, the URL is
+    fetched again, which counts as an attempt."""
     max_attempts: int = 5
     """Maximum number of attempts to fetch one URL if its failures are temporary."""
     retry_first_s: float = 30.0
@@ -316,11 +316,12 @@ class RefreshSettings:
     """Maps a type or field to its usual interval, such as `recipe = "30d"`. Units are s, m, h and
     d."""
     withheld_intervals: Mapping[str, str] = field(default_factory=dict)
-    """Maps a status with which sites withhold pages to the time after which such a page is
-    requested again, such as `403 = "14d"`. The time doubles after each further such response, up to
+    """How long to wait before a withheld page is requested again, by status, such as
+    `403 = "14d"`. The time doubles after each further response with such a status, up to
     `max_interval_s`. Defaults: 30 days for 401, 402 and 451, and 7 days for 403."""
     effort: float = 1.0
-    """The value of freshness. If you double it, intervals become about 1.4 times shorter."""
+    """How much effort to spend on keeping pages fresh. If you double it, intervals become about 1.4
+    times shorter."""
     unwatched: bool = True
     """Also refresh URLs that never had a watcher. URLs whose last watch ended are never
     refreshed."""

@@ -295,6 +295,6 @@ def _convert_os_errors(data_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigError(
-            f"data_dir: {data_dir} cannot be written ({error.strerror}); "
+            f"data_dir: cannot write to {data_dir} ({error.strerror}); "
             "set ARAGOG_DATA_DIR to a writable folder"
         ) from error

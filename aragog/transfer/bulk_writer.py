@@ -1,8 +1,8 @@
 """
 A bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
 
-Each record has the same effect as `UrlStore.put`, so writing it again changes nothing. Aliases and
-links need additional calls, one record at a time.
+Writing a record has the same effect as `UrlStore.put`, and writing it again changes only its
+version. Aliases and links need additional calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class BulkWriter:
     def _not_taken_down(
         self, records: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
     ) -> list[tuple[int, str, UrlRecord]]:
-        """Drop records of taken-down pages. Takes one multi-get."""
+        """Drop records whose pages were fetched from a taken-down URL. Takes one multi-get."""
         sources = {
             number: source for number, _, record in records if (source := _source_url(record))
         }
@@ -195,8 +195,8 @@ class BulkWriter:
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
         """
-        Return the history cell of a field, if it has a history. A URL may occur twice in a
-        batch.
+        Return the history cell of a field, if it has a history. Also updates `rows`, because a URL
+        may occur twice in a batch.
         """
         if name not in self._histories:
             return {}
@@ -211,8 +211,8 @@ class BulkWriter:
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
         """
-        Write a record's alias and links. Return 1 for an alias, which `write` has not
-        counted.
+        Write a record's alias and links. Return 1 if the record is an alias, because `write` has
+        not counted it yet; otherwise 0.
         """
         try:
             if record.links:

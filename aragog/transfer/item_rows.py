@@ -49,7 +49,9 @@ class ItemRows:
         known = kinds.names
         if unknown := [name for name in names if name not in known]:
             known_names = ", ".join(known) or "none"
-            raise BadInput(f"no item kind {unknown[0]!r} in extract; known: {known_names}")
+            raise BadInput(
+                f"the setting `extract` has no item kind {unknown[0]!r}; known: {known_names}"
+            )
         self.kinds = tuple(names) or known
         if fields is not None and not kinds.has_functions(self.kinds):
             _check_fields(fields, kinds, self.kinds)

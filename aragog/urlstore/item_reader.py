@@ -47,8 +47,8 @@ class Items:
 
         Args:
             kind: the kind's name in the settings.
-            site: the host of the kind's rules, or a subdomain of it to get only the items on that
-                host's pages.
+            site: the host whose extraction rules define the kind. Pass a subdomain to get only the
+                items on its pages.
             limit: number of items, 1 or more. A page's items without a key are returned together,
                 even if they exceed the limit.
             cursor: the cursor of the previous part.
@@ -61,7 +61,7 @@ class Items:
         site_index, _, position = (cursor or "").partition(".")
         sites = list(and_parents(site.lower().rstrip(".")))
         if cursor and (site_index not in map(str, range(len(sites))) or not _is_cursor(position)):
-            raise BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
+            raise BadInput(f"cursor: {cursor[:80]!r} is not a valid cursor")
         items: list[StoredItem] = []
         for number in range(int(site_index or 0), len(sites)):
             after = bytes.fromhex(position) if str(number) == site_index else b""
@@ -94,13 +94,13 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield all items of a kind under one site's rules. Items with a key are yielded once.
+        Yield all items of a kind that one site defines. Items with a key are yielded once.
 
         Takes constant memory.
 
         Args:
             kind: its name in the settings.
-            site: the host of the kind's rules.
+            site: the host whose extraction rules define the kind.
             below: only items on pages of this host and its subdomains; empty for all.
             purpose: as for `page`.
             withheld: include pages that are now withheld (401, 402, 403, 451).
@@ -136,7 +136,8 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield the items on the given pages, in page order, with repetitions.
+        Yield the items on the given pages, in the order of the pages. An item on several pages is
+        yielded several times.
 
         Calls `on_page` with each page's stored items. Takes constant memory.
         """
@@ -168,7 +169,8 @@ class Items:
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> list[ItemVersion]:
         """
-        Return an item's versions, newest first, as far back as `store.history` keeps `items.KIND`.
+        Return an item's versions, newest first, as far back as the history of the field
+        `items.KIND` goes (see the setting `store.history`).
 
         Combines the histories of the pages that have the item now.
         """

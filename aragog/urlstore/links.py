@@ -127,7 +127,7 @@ def _decode_cursor(cursor: str, parts: int) -> list[str]:
 
 
 def _invalid_cursor(cursor: str) -> BadInput:
-    return BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
+    return BadInput(f"cursor: {cursor[:80]!r} is not a valid cursor")
 
 
 @dataclass(frozen=True, slots=True)

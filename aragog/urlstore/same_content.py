@@ -248,5 +248,5 @@ def _read_cursor(cursor: str | None) -> bytes:
     except ValueError:
         position = b"?"
     if position and (position[0] not in _BUCKETS or not position[1:].startswith(_KIND)):
-        raise BadInput(f"cursor {(cursor or '')[:80]!r}: is not a valid cursor")
+        raise BadInput(f"cursor: {(cursor or '')[:80]!r} is not a valid cursor")
     return position

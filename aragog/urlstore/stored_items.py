@@ -30,7 +30,7 @@ class StoredItem:
     """An item, with its values on the most recently fetched page that has it."""
 
     site: str
-    """The host of the kind's rules."""
+    """The host whose extraction rules define the kind."""
     kind: str
     values: Mapping[str, Any]
     """JSON values by field name; decimals and dates are strings."""

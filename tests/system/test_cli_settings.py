@@ -39,7 +39,7 @@ def test_unwritable_data_folder_is_reported(up, tmp_path):
 
     (line,) = up(ARAGOG_DATA_DIR=str(tmp_path / "file"))
 
-    assert line.startswith(f"data_dir: {tmp_path}/file cannot be written")
+    assert line.startswith(f"data_dir: cannot write to {tmp_path}/file")
     assert "set ARAGOG_DATA_DIR" in line
 
 

@@ -350,7 +350,8 @@ def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
         # A pack is rewritten once half of it is unused, so each replaced body is written twice.
         written_bytes = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
         puts = PUTS_PER_PACK * written_bytes / cost("pack_bytes") * seconds
-        reason = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"
+        pack_pages = cost("pack_bytes") / page_bytes
+        reason = f"two per pack of {pack_pages:,.0f} pages: the pack and its index"
     else:
         puts, reason = bodies * seconds, f"{bodies:,.0f}/s"
     stored_bytes = (demand.urls + demand.stored) * page_bytes

@@ -1,11 +1,10 @@
 """
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
-Each request is a job. A process claims it, and hands it to Scrapy's engine when the request's
-domain has a slot (its turn for a request). The job ends when the callback's output is processed:
-its new requests are jobs too, and its items have passed the pipelines. If a process is killed
-before that, its claims expire and other processes run those requests again. Delivery is at least
-once.
+Each request is a job. A process claims it, and hands it to Scrapy's engine at the request's slot
+(the time at which its domain may be requested). The job ends once the callback's new requests have
+been enqueued and its items have passed the pipelines. If a process is killed before that, its
+claims expire and other processes run those requests again. Delivery is at least once.
 
 Running a request twice is safe. The dupefilter drops the requests that its callback yields again.
 Items reach the pipelines again, so pipelines must be idempotent, as `StoreItems` is.
@@ -74,7 +73,7 @@ class SpiderScheduler(BaseScheduler):
         """
         self._local_count = 0
         """Number of queued requests that cannot leave this process."""
-        self._logs_unserializable = True
+        self._has_warned_unserializable = False
         self._is_open = False
 
     @classmethod
@@ -103,7 +102,9 @@ class SpiderScheduler(BaseScheduler):
             self._queue.close()
             raise
         if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
-            log.warning("DOWNLOAD_DELAY delays requests that have a slot; set politeness.qps")
+            log.warning(
+                "DOWNLOAD_DELAY is added to the delays of the limiter; use politeness.qps instead"
+            )
         access = crawl.fetches.fetch.access
         self._feeder = Feeder(
             queue=self._queue,
@@ -272,8 +273,8 @@ class SpiderScheduler(BaseScheduler):
         )
 
     def _keep_local(self, request: Request, error: ValueError) -> None:
-        if self._logs_unserializable:
-            self._logs_unserializable = False
+        if not self._has_warned_unserializable:
+            self._has_warned_unserializable = True
             log.warning("%s and similar requests stay in this process: %s", request, error)
         self._count("scheduler/unserializable")
         # Keep the same object, because `scrapy shell` and others wait for it.

@@ -1,4 +1,4 @@
-"""The rows of a table of items: its columns, one row per item, and updates for changed pages."""
+"""A table of items: its columns, one row per item, and the rows that change with the pages."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class ItemTableRows:
     """
     The rows of a table of items.
 
-    An item with a key has one row, with the values from the most recently fetched page that may be
-    shown. A row without a key is identified by its page and its position on the page.
+    An item with a key has one row, with the values of the most recently fetched page. Pages that
+    are withheld, or whose sites refuse the purpose, do not count. An item without a key is
+    identified by its page and its position on the page.
 
     Args:
         store: contains the pages.
@@ -131,12 +132,12 @@ class ItemTableRows:
         return pages
 
     def _known_rows(
-        self, changed_urls: Collection[str], is_refused: Callable[[str | None], bool] | None
+        self, changed_urls: Collection[str], is_taken_down: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra; takes 0.2 s
 
         row_filter = None
-        if is_refused is None:
+        if is_taken_down is None:
             has_page = pc.field("page_url").isin(
                 self._arrow.array(sorted(changed_urls), self._arrow.string())
             )
@@ -145,7 +146,9 @@ class ItemTableRows:
         return [
             row
             for row in rows
-            if any(url in changed_urls or (is_refused and is_refused(url)) for url in row.urls)
+            if any(
+                url in changed_urls or (is_taken_down and is_taken_down(url)) for url in row.urls
+            )
         ]
 
     def _current_items(
@@ -201,7 +204,7 @@ class ItemTableRows:
 def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
     if kind not in kinds.names:
         kind_names = ", ".join(kinds.names) or "none"
-        raise BadInput(f"no item kind {kind!r} in extract; known: {kind_names}")
+        raise BadInput(f"the setting `extract` has no item kind {kind!r}; known: {kind_names}")
     known = kinds.columns(kind)
     fields = [name for name in dict.fromkeys(requested or known) if name not in RESERVED]
     has_function = any(each.kind.function for each in kinds if each.kind.name == kind)
@@ -225,8 +228,8 @@ def _item_id(item: StoredItem) -> str:
 
 def _cell(value: Any, field_type: FieldType | None) -> Any:
     """
-    Convert a value for its column. Return None if the type does not match, and JSON if the column
-    has no type.
+    Convert a value for its column. Return None if the type does not match. In a column without a
+    type, all values except strings become JSON.
     """
     if value is None:
         return None

@@ -212,7 +212,7 @@ class CrawlReportView:
     seconds_left: float | None = None
     """Estimated seconds until the last open domain is finished, at its current rate."""
     traps: tuple[ClosedTemplate, ...] = ()
-    """URL templates whose links are not followed, up to 1,000."""
+    """URL templates of link traps, up to 1,000. Links that match them are not followed."""
     achieved_rate: float = 0.0
     """How many URLs per second the crawl has requested since it was started."""
     recent_rate: float = 0.0
@@ -338,9 +338,9 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     """
     Cancel a crawl, delete the pages that belong only to it, and forget the crawl.
 
-    This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
-    and you can repeat the call until the crawl is unknown. A token may delete the crawls that it
-    started; `admin` may delete all.
+    This reads all nodes of the store. If it takes longer than the deadline, the deletion continues;
+    repeat the call until it reports that there is no such crawl. A token may delete the crawls that
+    it started; `admin` may delete all.
     """
     result = control_for_change(caller, request.name).delete(request.name)
     return DeletedCrawl(result.deleted, result.kept)

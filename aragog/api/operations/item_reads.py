@@ -25,7 +25,11 @@ Kind = Annotated[
     ),
 ]
 SiteHost = Annotated[
-    str, Option("The host of the kind's rules, or a subdomain, to get only its pages' items.")
+    str,
+    Option(
+        "The host whose extraction rules define the kind, or a subdomain to get only the items on "
+        "its pages."
+    ),
 ]
 Values = Annotated[
     Mapping[str, Any],

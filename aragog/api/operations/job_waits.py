@@ -1,9 +1,9 @@
 """
 Wait until a queue may have a due job, for the long poll in `dequeue`.
 
-One thread listens for all waiting callers, with one poller per shard. It wakes one caller for each
-wake token, which announces a new job. It also wakes one caller per queue when a job becomes due,
-and once per second in case a token was lost.
+One thread waits for jobs on behalf of all callers, with one poller per shard. Each new job sends a
+wake token, for which the thread wakes one caller. It also wakes one caller per queue when a job
+becomes due, and once per second in case a token was lost.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class JobWaits:
     @contextmanager
     def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter]:
         """
-        Wait for a queue's jobs. Callers need a `place`.
+        Register a caller that waits for a queue's jobs, until the block ends. It needs a `place`.
 
         Args:
             queue: the queue's name in pinlater.
@@ -101,7 +101,7 @@ class JobWaits:
     def finish_wait(self, queue: str, waiter: Waiter) -> bool:
         """
         End a caller's wait. Returns True if the caller was woken and should look for jobs, or False
-        if its time is up.
+        if it was not.
         """
         with self._lock:
             if waiter.woken.done():
@@ -142,7 +142,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest. Returns False if nobody waits."""
+        """Wake the caller that has waited longest. Returns False if there is none."""
         with self._lock:
             waiting = self._waiters.get(queue)
             if not waiting:
@@ -220,7 +220,7 @@ class JobWaits:
                 self._wake_reader.recv(4096)
                 continue
             listener = listeners_by_fd[fd]
-            for queue in listener.tokens():
+            for queue in listener.read_woken_queues():
                 if not self._wake(queue):
                     _return_token(listener.poller.shard, queue)
 
@@ -252,8 +252,8 @@ class _Listener:
         except (BrokerUnavailable, OSError) as error:
             self._on_error(error)
 
-    def tokens(self) -> tuple[str, ...]:
-        """Return the queues whose tokens were read, or none after a timeout or an error."""
+    def read_woken_queues(self) -> tuple[str, ...]:
+        """Read wake tokens. Returns their queues, or none after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:
@@ -267,8 +267,8 @@ class _Listener:
 
 
 def _return_token(shard: ServerShard, queue: str) -> None:
-    """Return a token that no caller here needs, because another process may need it."""
+    """Put back a token that no caller here needs, because another process may need it."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:
-        log.debug("a wake token for %s was lost; callers look within a second", queue)
+        log.debug("a wake token for %s was lost; callers check the queue within a second", queue)

@@ -35,7 +35,7 @@ class FolderFiles:
 
     def put(self, name: str, source: Path) -> None:
         target = self.folder / name
-        # Spark ignores such names.
+        # Spark and other readers skip files whose names begin with a dot.
         temporary_file = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

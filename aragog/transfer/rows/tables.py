@@ -26,7 +26,8 @@ INT64 = 2**63
 
 def build_table(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
-    Return a table's columns, in order, and its rows. The rows are read once.
+    Return a table's columns, in order, and its rows. To find the columns, all rows are read, twice
+    if there are too many columns.
 
     The columns in `names` come first, even without values. A record's members take its position.
     """
@@ -59,10 +60,10 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
             if value is not None:
                 kinds.add(_kind(value))
     positions = {name: number for number, name in enumerate(names)}
-    record_names = {name: _covering_name(name, positions) for name in kinds_by_column}
-    record_columns = {record for name, record in record_names.items() if record != name}
+    requested_names = {name: _covering_name(name, positions) for name in kinds_by_column}
+    record_columns = {record for name, record in requested_names.items() if record != name}
     ordered = sorted(
-        kinds_by_column, key=lambda name: positions.get(record_names[name], len(positions))
+        kinds_by_column, key=lambda name: positions.get(requested_names[name], len(positions))
     )
     return {
         name: kinds_by_column[name]
@@ -73,8 +74,8 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 def _covering_name(column: str, positions: Mapping[str, int]) -> str:
     """
-    Return the requested name that covers this column: its own name or its record's. If neither was
-    requested, return the column's name.
+    Return the requested name that includes this column: its own name, or that of a record around
+    it. If none was requested, return the column's name.
     """
     name = column
     while name not in positions and "." in name:

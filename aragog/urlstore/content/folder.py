@@ -27,8 +27,8 @@ class FolderContent(FileFolder):
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        See `ContentStore.put`. After an error the object is unchanged, or replaced if the rename
-        was done.
+        See `ContentStore.put`. After an error, the object has either its old or its new content,
+        never a mix.
         """
         self.replace_file(self._path(key), [header(body, meta), body])
 
@@ -50,7 +50,7 @@ class FolderContent(FileFolder):
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """See `ContentStore.keys`. Only the names in one two-digit folder are in memory."""
+        """See `ContentStore.keys`. Holds the names of one two-digit folder at a time in memory."""
         check_prefix(prefix)
         for number in range(256):
             shard = f"{number:02x}"

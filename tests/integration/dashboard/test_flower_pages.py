@@ -119,7 +119,7 @@ def test_queues_are_shown_by_state_and_priority(browser):
     assert status == 200
     assert 'aria-current="page">Queues</a>' in page
     # 3,000 in the line of a domain, and one that is due in an hour.
-    assert "About 3,001 URLs wait: 3,000 for a slot" in page
+    assert "About 3,001 URLs are waiting: 3,000 for a slot" in page
 
 
 def test_waiting_job_is_listed(browser):

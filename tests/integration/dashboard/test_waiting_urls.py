@@ -90,7 +90,7 @@ def test_queues_page_names_the_hosts_whose_robots_txt_is_awaited(waiting):
     counted, named = queue_notes(components(waiting))
 
     assert "for robots.txt" in counted
-    assert f"wait for robots.txt: {SHUT} (" in named
+    assert f"waiting for robots.txt: {SHUT} (" in named
     assert MANY not in named
     assert "The workers are not the problem" in named
 

@@ -441,7 +441,10 @@ def test_later_runs_need_neither_kind_nor_fields(shop):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"items": "tables"}, "no item kind 'tables' in extract; known: cards, notes"),
+        (
+            {"items": "tables"},
+            "the setting `extract` has no item kind 'tables'; known: cards, notes",
+        ),
         ({"fields": ("sku", "colour")}, "cards has no field 'colour'; known: sku, price"),
     ],
 )

@@ -120,7 +120,7 @@ def test_documented_commands_build_and_read_a_table_of_items(store, tmp_path, ca
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--items", "card"), "no item kind 'card' in extract; known: cards"),
+        (("--items", "card"), "the setting `extract` has no item kind 'card'; known: cards"),
         (
             ("--items", "cards", "--fields", "sku,color"),
             "cards has no field 'color'; known: sku, ",

@@ -12,7 +12,7 @@ def test_use_by_ai_models_is_allowed_only_if_tdmrep_json_was_read():
 
     assert p.refusal((None, yes), S) is None
     for purpose in p.MODEL_PURPOSES:
-        assert "its site's /.well-known/tdmrep.json was not read" in p.refusal((None, yes), purpose)
+        assert "the site's /.well-known/tdmrep.json was not read" in p.refusal((None, yes), purpose)
         assert p.refusal((read, yes), purpose) is None
         assert p.refusal((read, f"{purpose}=n (meta)"), purpose) == f"{purpose}=n (meta)"
 

@@ -61,7 +61,8 @@ class HttpConnection:
     An open connection. Carries one request at a time. Not thread-safe.
 
     Attributes:
-        address: the origin's IP address, even with a proxy. None if the proxy resolves names.
+        address: the IP address that the socket is connected to. With a proxy, the adapter replaces
+            it with the origin's, or with None if the proxy resolves names.
         tls: TLS version; None for plain TCP.
         alpn: the protocol chosen by the server, or None.
         protocol: HTTP/1.1, unless the adapter replaces it.

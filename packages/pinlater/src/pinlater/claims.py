@@ -1,8 +1,8 @@
 """
 The claims that this process holds.
 
-Claims belong to the process, not to a connection: a channel may fail and be closed twice while its
-jobs continue to run, and their acks must still reach the server with the same claim token. A
+Claims belong to the process, not to a connection, because jobs continue to run after their channel
+has failed or been closed. Their acks must still reach the server with the same claim token. A
 process has one registry for each cluster (`claims_for`).
 """
 
@@ -189,7 +189,7 @@ def claims_for(
 
 
 def stop_claims() -> None:
-    """Stop this process's registries. A connection used after that creates a new one."""
+    """Stop this process's registries. Using a connection after that creates a new registry."""
     while _registries:
         _registries.popitem()[1].stop()
 

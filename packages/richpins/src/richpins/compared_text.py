@@ -3,8 +3,8 @@ Extract the text used to compare a page with others.
 
 It consists of the title and the words in `<main>`, or in the body if there is no `<main>`, without
 navigation, headers, footers, asides and forms. A form with most of the text is kept, because
-ASP.NET wraps each page in one. Unlike in `main_text`, link text is included, because lists consist
-of links.
+ASP.NET wraps each page in one. Unlike in `main_text`, link text is included, because pages that
+list other pages are mostly links.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from richpins.text_sketch import MAX_CHARS, sketch_of
 
 FORM = "form"
 MAX_FORMS = 5
-"""Maximum number of forms checked for most of a page's text."""
+"""How many forms are checked to see whether one contains most of the page's text."""
 
 
 def sketch(page: Document) -> str:
@@ -27,7 +27,7 @@ def sketch(page: Document) -> str:
 
 
 def compared_text(page: Document) -> str:
-    """Return the compared text. A few words may be out of order (`text_without`)."""
+    """Return the text to compare. A few words may be out of order (`text_without`)."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MAX_CHARS]}"
     return _text_without(page, ())
@@ -35,7 +35,7 @@ def compared_text(page: Document) -> str:
 
 def text_without_links(page: Document, gap: str = " ") -> str:
     """
-    Return the compared text without link text, because that describes other pages.
+    Return the text to compare without link text, because links describe other pages.
 
     Each omitted element becomes `gap`.
     """

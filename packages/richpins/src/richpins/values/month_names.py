@@ -2,7 +2,8 @@
 Recognize the names of months in European languages and Indonesian.
 
 Names that mean different months in different languages are omitted: `listopad` is October in
-Croatian and November in Czech, and `lip` is June or July.
+Croatian and November in Czech, and `lip` is June or July. Only `listopada` is kept. It is read as
+November, as in Polish, although it is October in Croatian.
 """
 
 from __future__ import annotations
@@ -79,5 +80,5 @@ MONTHS = {name: number for number, names in enumerate(_NAMES_BY_MONTH, 1) for na
 
 
 def month_number(name: str) -> int | None:
-    """Return 1 to 12 for a name or abbreviation in any case, or None for any other word."""
+    """Return 1 to 12 for a name or abbreviation, or None. Ignores upper and lower case."""
     return MONTHS.get(name.lower().rstrip("."))

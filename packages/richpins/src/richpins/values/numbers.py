@@ -14,8 +14,8 @@ from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
 """
-A number after `normalize_signs`. A space or apostrophe groups three digits. A leading point or
-comma (`.75`) is a decimal separator.
+Matches a number in text that `normalize_signs` returned. A space or apostrophe groups three digits.
+A leading point or comma (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _EXPONENT = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
