@@ -48,6 +48,20 @@ def test_ambiguous_month_names_are_not_used():
     assert month_number("listopad") is month_number("lip") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "month"),
+    [
+        ("12. listopada 2024.", "hr", 10), ("12 listopada 2024", "pl", 11),
+        ("12 listopada 2024", None, 11), ("12. listopad 2024", "cs-CZ", 11),
+        ("3 lip 2024", "pl", 7), ("3. lip 2024.", "hr", 6),
+    ],
+)  # fmt: skip
+def test_language_decides_about_ambiguous_month_names(text, language, month):
+    instant = moment(text, language)
+    assert instant is not None
+    assert instant.month == month
+
+
 def published(body: str, lang: str = "en"):
     meta = '<meta property="og:type" content="article">'
     page = pin(f"<html lang={lang}><head>{meta}</head><body><article><h1>A bridge</h1>{body}")

@@ -87,14 +87,26 @@ _BUDDHIST_ERA_YEARS = 543
 _MAX_CHARS = 120
 
 
+_MONTHS_BY_LANGUAGE = {
+    "hr": {"listopad": "october", "listopada": "october", "lis": "october", "lip": "june"},
+    "pl": {"listopad": "november", "lip": "july"},
+    "cs": {"listopad": "november", "lis": "november"},
+}
+"""Names that mean another month in a related language."""
+_WORD = re.compile(r"[^\W\d_]+")
+
+
 def western(text: str, language: str | None = None) -> str:
     """
     Rewrite a date in English and the Western calendar; text already in them stays unchanged.
 
-    Numbers alone do not show the calendar, so in Persian and Thai the page's `language` decides. A
-    date of the lunar Hijri calendar becomes empty.
+    Numbers alone do not show the calendar, so in Persian and Thai the page's `language` decides. It
+    also decides which month a name such as `listopada` means. A date of the lunar Hijri calendar
+    becomes empty.
     """
     base = (language or "")[:2].lower()
+    if len(text) <= _MAX_CHARS and (names := _MONTHS_BY_LANGUAGE.get(base)):
+        text = _WORD.sub(lambda match: names.get(match[0].lower(), match[0]), text)
     if (text.isascii() and base not in {"fa", "th"}) or len(text) > _MAX_CHARS:
         return text
     text = _VIETNAMESE.sub(r"\3-\2-\1", text)

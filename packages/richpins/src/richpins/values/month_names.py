@@ -2,8 +2,8 @@
 Recognize the names of months in European languages and Indonesian.
 
 Names that mean different months in different languages are omitted: `listopad` is October in
-Croatian and November in Czech, and `lip` is June or July. Only `listopada` is kept. It is read as
-November, as in Polish, although it is October in Croatian.
+Croatian and November in Czech, and `lip` is June or July; `local_dates` reads them if the page's
+language is known. Only `listopada` is kept, as November in Polish.
 """
 
 from __future__ import annotations
