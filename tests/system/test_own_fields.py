@@ -165,7 +165,7 @@ def test_try_as_json_has_everything(folder, shop):
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("http://books.test/secret/x", "robots.txt: refused"),
+        ("http://books.test/secret/x", "refused by robots.txt line 2"),
         ("http://books.test/none", "Gone"),
         ("http://127.0.0.1/", "Blocked"),
     ],
