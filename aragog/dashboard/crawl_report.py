@@ -90,7 +90,7 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
     candidates = (
         ReportSection("Outcomes", ("outcome", "URLs"), _count_rows(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left_rows(report)),
-        ReportSection("Rates", ("", "URLs per second"), _rate_rows(report)),
+        ReportSection("Rates", ("rate", "URLs per second"), _rate_rows(report)),
         ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MAX_ROWS]
