@@ -45,6 +45,10 @@ section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
+FUNCTION = 0.2
+"""The highest chance of a page whose URL names a function of the site (`site_functions`)."""
+FIRST_CHAINED, CHAINED_PER_PAGE = 20.0, 0.1
+"""How many pages may be `chained` on any host, and how many more per useful page."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
@@ -83,6 +87,8 @@ class HostBudget:
     """Number of useless pages."""
     promised: float = 0.0
     """The part of `spent` for pages that only led to untried templates."""
+    chained: int = 0
+    """Number of pages without text of their own to which only such pages of their section link."""
     pending: int = 0
     """Number of followed links whose pages have not arrived yet."""
     meaningless: set[str] = field(default_factory=set)
@@ -216,6 +222,8 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
+        if is_of.function:
+            chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
 
@@ -244,6 +252,8 @@ class HostBudget:
         is_beyond = self.ends.is_beyond(plain.url, least)
         if is_beyond or self.origins.is_tainted(plain.own):
             chance = min(chance, BEYOND)
+        if self._is_chain_too_long and not self.origins.is_grounded(plain.own):
+            return LinkVerdict.HOLD
         is_doubtful = chance < LIKELY or self.is_doubtful(plain, section)
         if is_doubtful and (not self.is_idle or self._is_tried(plain, section)):
             return LinkVerdict.HOLD
@@ -325,6 +335,14 @@ class HostBudget:
     def allowance(self) -> float:
         """How many useless pages the host may have."""
         return FIRST_TRIALS + TRIALS_PER_PAGE * self.useful
+
+    @property
+    def _is_chain_too_long(self) -> bool:
+        """
+        True if no more pages may be `chained`, however useful they seem: an endless section may
+        lead to a real page on each of its pages.
+        """
+        return self.chained >= FIRST_CHAINED + CHAINED_PER_PAGE * self.useful
 
     def _follow(self, plain: UrlTemplates, own: int) -> None:
         self.record(plain.section).pending += 1

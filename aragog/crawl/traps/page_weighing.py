@@ -129,6 +129,7 @@ class _Weighing:
         self.words, self.numbers = host.pairs.news(traits.pairs), host.pairs.news(traits.numbers)
         targets = [(host.plain(templates_of(url, host.words)), text) for url, text in links]
         value, flaw = self._value([to for to, _ in targets])
+        host.chained += not self.is_rich and not host.origins.is_grounded(self.is_of.own)
         if self.items:
             host.lists.add((list_code(self.items),))
         self.record(value, flaw)
@@ -142,6 +143,8 @@ class _Weighing:
         self._compare(found)
         if self._is_copy():
             return 0.0, Flaw.COPY
+        if self.is_of.function and not self.leads:
+            return 0.0, Flaw.FUNCTION
         is_text = self._is_text() and not self._is_function(MIN_OF_TEXT)
         self.is_rich = is_text or self.news >= max(MIN_DATA, self.host.usual_news / RICH)
         if is_text:

@@ -57,6 +57,33 @@ def test_a_page_that_only_leads_to_unknown_templates_costs_a_request():
     assert budget.spent == 1.0
 
 
+def test_histories_of_pages_cost_few_requests_although_their_texts_are_new():
+    budget = HostBudget()
+    for n in range(40):
+        links = [(f"{SITE}/wiki/{n}?action=history", "History")]
+        judge(budget, f"{SITE}/wiki/{n}", article(f"page {n}"), links)
+    followed = 0
+    for n in range(40):
+        url = f"{SITE}/wiki/{n}?action=history"
+        if budget.verdict(url, {}, is_last=True) is LinkVerdict.FOLLOW:
+            followed += 1
+            judge(budget, url, article(f"history of {n}"))
+
+    assert 0 < followed <= 20
+    assert budget.useful == 40
+    assert budget.records["?action="].flaws[Flaw.FUNCTION] == followed
+
+
+def test_a_list_with_a_sort_order_is_useful_if_it_alone_leads_to_new_pages():
+    budget = HostBudget()
+    for n in range(3):
+        judge(budget, f"{SITE}/bulb/{n}", article(n))
+    links = [(f"{SITE}/bulb/{n}", f"Bulb {n}") for n in range(3, 9)]
+    judge(budget, f"{SITE}/list?order=new", saying("Bulbs"), links)
+
+    assert not budget.records["?order="].nothing
+
+
 def test_many_small_pages_do_not_lower_what_is_usual_on_a_host():
     budget = HostBudget()
     for n in range(9):
