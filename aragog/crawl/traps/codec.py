@@ -32,7 +32,7 @@ _OF_HOST = (
 _OF_RECORD = (
     "good", "bad", "grown", "text", "pending", "brought", "said", "steps", "nothing", "promises",
     "twins", "differ",
-    "repeated", "named", "inner", "new_links", "old_links", "flaws", "anchors",
+    "repeated", "named", "inner", "new_links", "old_links", "flaws", "anchors", "in_a_row",
 )  # fmt: skip
 _SETS = {
     "seen": SEEN_BYTES, "covered": JUDGED_BYTES, "linked": SEEN_BYTES, "judged": JUDGED_BYTES,
@@ -80,9 +80,10 @@ def from_bytes(blob: bytes) -> HostBudget | None:
 def _complete(wire: dict[str, Any]) -> None:
     """Add what version 4 did not count."""
     wire["chained"] = 0
-    place = 1 + _OF_RECORD.index("flaws")
+    flaws, in_a_row = (1 + _OF_RECORD.index(name) for name in ("flaws", "in_a_row"))
     for one in wire["records"]:
-        one[place] = [*one[place], 0]
+        one[flaws] = [*one[flaws], 0]
+        one.insert(in_a_row, 0)
 
 
 def _host(wire: dict[str, Any]) -> HostBudget:

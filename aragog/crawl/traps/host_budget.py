@@ -45,6 +45,8 @@ section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
+TRUSTED = 0.7
+"""The lowest chance of a page whose most precise template is trusted (`template_record`)."""
 FUNCTION = 0.2
 """The highest chance of a page whose URL names a function of the site (`site_functions`)."""
 FIRST_CHAINED, CHAINED_PER_PAGE = 20.0, 0.1
@@ -222,10 +224,20 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
+        if self._is_trusted(is_of):
+            chance = max(chance, TRUSTED)
         if is_of.function:
             chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
+
+    def _is_trusted(self, is_of: UrlTemplates) -> bool:
+        """True if many pages of the most precise template were useful, and hardly any useless."""
+        finest = self.records.get(is_of.finest)
+        if finest is None or not finest.outweighs(finest):
+            return False
+        within = self.records.get(is_of.from_within)
+        return within is None or finest.outweighs(within)
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
@@ -399,7 +411,15 @@ class HostBudget:
         if any(decisions.get(name) is TemplateDecision.OPEN for name in names):
             return ""
         closed = self.closed()
-        return next((f"{name}: {closed[name]}" for name in names if name in closed), "")
+        reason = next((f"{name}: {closed[name]}" for name in names if name in closed), "")
+        return reason or ("" if is_of.own in self.seen else self._why_held(is_of))
+
+    def _why_held(self, is_of: UrlTemplates) -> str:
+        if self._is_chain_too_long and not self.origins.is_grounded(is_of.own):
+            return f"{self.chained} pages without text lead to ever more pages of their section"
+        if is_of.function:
+            return f"{is_of.function}: names a function of the site, and few of these are tried"
+        return ""
 
     def state(self, name: str) -> str:
         """Return the state of a template: `open`, `closed` or `on trial`."""

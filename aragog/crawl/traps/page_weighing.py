@@ -342,6 +342,8 @@ class _Weighing:
     def _blamed_names(self) -> list[str]:
         """Return the templates that a useless page counts against."""
         own = self.is_of
+        if own.function:
+            return [own.finest]  # it says nothing about other URLs with the same folders or names
         is_within = self.host.is_only_of_links_within(own)
         names = [own.from_within] if is_within else list(own.levels)
         least = 0 if is_within else 1

@@ -12,6 +12,8 @@ they lead to new pages (`page_weighing`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 _NAMES = frozenset(
@@ -57,13 +59,19 @@ _LATER = _FIRST | frozenset(
 _LAST = frozenset("history log archive.zip".split())
 """Names that are only meant after at least `MIN_BEFORE` folders."""
 MIN_BEFORE = 2
+_VERSIONED = frozenset("blob tree src file browse source log blame plain".split())
+"""Folders of source code viewers below which a hash selects an earlier version."""
 _SPLIT = re.compile(r"[/_:.]")
+_HASH = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
 
 
 def function_of(url: str) -> str:
     """Return the word in a URL that names a function of the site; "" if there is none."""
     split = urlsplit(url)
-    return _of_query(split.query) or _of_path(split.path)
+    segments = [segment for segment in unquote(split.path).lower().split("/") if segment]
+    return (
+        _of_query(split.query) or _of_path(segments) or _of_earlier_version(segments, split.query)
+    )
 
 
 def _of_query(query: str) -> str:
@@ -78,11 +86,23 @@ def _of_query(query: str) -> str:
     return ""
 
 
-def _of_path(path: str) -> str:
-    segments = [segment for segment in unquote(path).lower().split("/") if segment]
+def _of_path(segments: Sequence[str]) -> str:
     for at, segment in enumerate(segments):
         words = {segment, segment.partition(".")[0], *segment.split(":")}
         known = _FIRST if at == 0 else _LATER if at < MIN_BEFORE else _LATER | _LAST
         if found := words & known:
             return min(found)
     return ""
+
+
+def _of_earlier_version(segments: Sequence[str], query: str) -> str:
+    """Return the folder below which a URL selects an earlier version of a file by its hash."""
+    for at, (before, segment) in enumerate(pairwise(segments), start=2):
+        if before == "commits" and len(segments) - at >= MIN_BEFORE:  # those of a file
+            return before
+        is_of_commit = before == "commit" and at < len(segments)  # otherwise it is the commit
+        if (before in _VERSIONED or is_of_commit) and _HASH.fullmatch(segment):
+            return before
+    found = next((segment for segment in segments if segment in _VERSIONED), "")
+    values = (piece.partition("=")[2] for piece in query.split("&"))
+    return found if found and any(map(_HASH.fullmatch, values)) else ""

@@ -65,6 +65,7 @@ def test_what_version_4_learned_is_taken_over():
     flaws = wire["records"][0].index([0, 0, 0, 0, 0, 0])
     for one in wire["records"]:
         one[flaws] = one[flaws][:-1]
+        del one[flaws + 2]
 
     again = from_bytes(zlib.compress(orjson.dumps({**wire, "v": 4})))
 

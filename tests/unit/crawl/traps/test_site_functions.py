@@ -18,6 +18,10 @@ SITE = "https://www.example.org"
         ("/index.php?route=product/compare", "route=product/compare"),
         ("/search.php?author=3", "search"),
         ("/login?redirect=/", "redirect"),
+        ("/kim/tool/src/commit/4f9ab2c1d0e8/read.c", "commit"),
+        ("/kim/tool/commits/branch/main/read.c", "commits"),
+        ("/kim/tool/tree/4f9ab2c1d0e8", "tree"),
+        ("/tool/tree/read.c?id=4f9ab2c1d0e8", "tree"),
     ],
 )
 def test_urls_of_functions_are_recognized(url, word):
@@ -36,6 +40,11 @@ def test_urls_of_functions_are_recognized(url, word):
         "/index.php?route=product/category&path=20",
         "/?q=node/12",
         "/wiki/Edit_war",
+        "/kim/tool/commit/4f9ab2c1d0e8",
+        "/tool/commit/?id=4f9ab2c1d0e8",
+        "/kim/tool/commits/branch/main",
+        "/kim/tool/src/main/read.c",
+        "/tool/tree/read.c?h=main",
     ],
 )
 def test_urls_of_other_pages_are_not(url):
