@@ -46,9 +46,12 @@ section links to are judged separately.
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
 TRUSTED = 0.7
-"""The lowest chance of a page whose most precise template is trusted (`template_record`)."""
+"""The lowest chance of a page whose most precise template is trusted (`is_trusted`)."""
 FUNCTION = 0.2
-"""The highest chance of a page whose URL names a function of the site (`site_functions`)."""
+"""
+The highest chance of a page whose URL names a function of the site (`site_functions`), unless
+nearly all pages of its most precise template led to new pages.
+"""
 FIRST_CHAINED, CHAINED_PER_PAGE = 20.0, 0.1
 """How many pages may be `chained` on any host, and how many more per useful page."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
@@ -224,15 +227,18 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
-        if self._is_trusted(is_of):
+        if self.is_trusted(is_of):
             chance = max(chance, TRUSTED)
-        if is_of.function:
+        if is_of.function and not self.known(is_of.finest).is_sure:
             chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
 
-    def _is_trusted(self, is_of: UrlTemplates) -> bool:
-        """True if many pages of the most precise template were useful, and hardly any useless."""
+    def is_trusted(self, is_of: UrlTemplates) -> bool:
+        """
+        True if many pages of the most precise template were useful, and few useless. Useless pages
+        of such a template cost nothing, because their number is bounded by that of the useful ones.
+        """
         finest = self.records.get(is_of.finest)
         if finest is None or not finest.outweighs(finest):
             return False

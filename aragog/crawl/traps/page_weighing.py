@@ -323,7 +323,7 @@ class _Weighing:
                 host.promised, host.spent = host.promised - kept, host.spent - kept
             elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
                 host.spent += COST_OF_GROWTH
-        else:
+        elif not host.is_trusted(self.is_of):
             chance = host.expected(self.is_of)
             host.spent += 1.0 if self.twins else min(1.0, 2 - 2 * chance)
         if flaw in {Flaw.SAME, Flaw.COPY, Flaw.NOTHING} or value >= LIKELY:

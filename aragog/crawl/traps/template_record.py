@@ -10,10 +10,10 @@ KEPT = 0.8
 Each new page multiplies the weight of earlier ones by this. So the last five count most, because a
 list may start with real pages and end with empty ones.
 """
-MIN_TRUSTED, USEFUL_PER_USELESS, USEFUL_PER_ROW = 20, 4, 8
+MIN_TRUSTED, USEFUL_PER_USELESS, USEFUL_PER_ROW, USEFUL_PER_GROWTH = 20, 4, 8, 12
 """
 A template is trusted after this many useful pages if at least so many were useful per useless one,
-and so many per useless one in a row.
+per useless one in a row, and per page that only led to further pages of its kind.
 """
 GROWING, MIN_SURE, MIN_PROMISES, MIN_ENDLESS = 0.8, 6, 3, 2
 TWINS = 3
@@ -169,6 +169,7 @@ class TemplateRecord:
             and not other.flaws[Flaw.SAME]
             and not other.flaws[Flaw.MISSING]
             and self.brought >= USEFUL_PER_USELESS * other.nothing
+            and self.brought >= USEFUL_PER_GROWTH * other.flaws[Flaw.GROWTH]
             and self.brought >= USEFUL_PER_ROW * other.in_a_row
         )
 
