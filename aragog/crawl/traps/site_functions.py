@@ -16,7 +16,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
-_NAMES = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NAMES = _words(
     """
     oldid diff curid redlink veaction mobileaction useskin rev1 rev2 r1 r2 pathrev annotate
     replytocom replyto quote hilit highlight sk sd st goto printable preview embed amp
@@ -25,12 +30,12 @@ _NAMES = frozenset(
     min_price max_price price_min price_max pricemin pricemax
     redirect redirect_to returnto return_to return_url returnurl destination referer referrer
     q query keywords keyword search share add_to_cart add-to-cart wishlist compare currency
-    vote rate subscribe theme skin fontsize bbox captcha download_ical ical
-    """.split()
+    vote rate subscribe theme skin fontsize bbox captcha ical
+    """
 )
 """Names of parameters."""
-_VALUED = frozenset("action a do cmd op task mode view format display layout option route".split())
-_VALUES = frozenset(
+_VALUED = _words("action a do cmd op task mode view format display layout option route")
+_VALUES = _words(
     """
     edit history info raw delete watch unwatch diff revisions backlink backlinks recent log
     shortlog commitdiff blob_plain plain patch snapshot blame annotate source
@@ -38,28 +43,28 @@ _VALUES = frozenset(
     print printable printpage printthread rss atom feed pdf txt csv json xml ical
     grid list compact threaded flat hybrid preview embed
     search compare cart checkout wishlist add remove vote rate subscribe share bookmark cite export
-    """.split()
+    """
 )
 """Values of the parameters in `_VALUED`. Such a parameter often selects real pages as well."""
-_FIRST = frozenset(
+_FIRST = _words(
     """
     login logout signin signup sign-in sign-up register cart basket checkout wishlist compare
     product_compare search diff diffs blame patch annotate rdiff oops redirect goto reply
     ucp posting
-    """.split()
+    """
 )
 """Names of folders and files at the start of a path, where other words may name a topic."""
-_LATER = _FIRST | frozenset(
+_LATER = _FIRST | _words(
     """
     edit revisions revision raw plain feed rss atom trackback embed amp print printable email share
     report vote subscribe ical export preview whatlinkshere recentchangeslinked backlinks backlink
     attach permalink followers following
-    """.split()
+    """
 )
-_LAST = frozenset("history log archive.zip".split())
+_LAST = _words("history log")
 """Names that are only meant after at least `MIN_BEFORE` folders."""
 MIN_BEFORE = 2
-_VERSIONED = frozenset("blob tree src file browse source log blame plain".split())
+_VERSIONED = _words("blob tree src file browse source log blame plain")
 """Folders of source code viewers below which a hash selects an earlier version."""
 _SPLIT = re.compile(r"[/_:.]")
 _HASH = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
