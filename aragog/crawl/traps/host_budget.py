@@ -229,7 +229,7 @@ class HostBudget:
             chance = min(chance, within.shrunk(chance, WEIGHT))
         if self.is_trusted(is_of):
             chance = max(chance, TRUSTED)
-        if is_of.function and not self.known(is_of.finest).is_sure:
+        if self._is_function(is_of):
             chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
@@ -244,6 +244,11 @@ class HostBudget:
             return False
         within = self.records.get(is_of.from_within)
         return within is None or finest.outweighs(within)
+
+    def _is_function(self, is_of: UrlTemplates) -> bool:
+        """True if a URL names a function, and its template has not yet proved to be useful."""
+        finest = self.records.get(is_of.finest)
+        return bool(is_of.function) and not (finest is not None and finest.is_sure)
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
@@ -423,7 +428,7 @@ class HostBudget:
     def _why_held(self, is_of: UrlTemplates) -> str:
         if self._is_chain_too_long and not self.origins.is_grounded(is_of.own):
             return f"{self.chained} pages without text lead to ever more pages of their section"
-        if is_of.function:
+        if self._is_function(is_of):
             return f"{is_of.function}: names a function of the site, and few of these are tried"
         return ""
 
