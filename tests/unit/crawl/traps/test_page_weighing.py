@@ -72,7 +72,6 @@ def test_histories_of_pages_cost_few_requests_although_their_texts_are_new():
     assert 0 < followed <= 20
     assert budget.useful == 40
     assert budget.records["/wiki/{n}?action=history"].flaws[Flaw.FUNCTION] == followed
-    assert not budget.record("?action=").nothing
 
 
 def test_a_list_with_a_sort_order_is_useful_if_it_alone_leads_to_new_pages():
