@@ -25,7 +25,7 @@ from aragog.crawl.traps.template_record import TemplateRecord
 from aragog.crawl.traps.templates import PathWords
 from aragog.crawl.traps.traits import SKETCH_BYTES
 
-VERSION = 4
+VERSION, VERSION_4 = 5, 4
 _OF_HOST = ("useful", "spent", "promised", "pending", "usual_news", "news", "held", "left_out")
 _OF_RECORD = (
     "good", "bad", "grown", "text", "pending", "brought", "said", "steps", "nothing", "promises",
@@ -63,14 +63,23 @@ def to_bytes(host: HostBudget) -> bytes:
 
 
 def from_bytes(blob: bytes) -> HostBudget | None:
-    """Decode a host's budget. Returns None unless its format is the current one or version 3."""
+    """Decode a host's budget. Returns None unless its version is 3, 4 or the current one."""
     try:
         wire = orjson.loads(zlib.decompress(blob))
         if wire["v"] == VERSION_3:
             return host_of_version_3(wire)
-        return _host(wire) if wire["v"] == VERSION else None
+        if wire["v"] == VERSION_4:
+            _complete(wire)
+        return _host(wire) if wire["v"] in {VERSION, VERSION_4} else None
     except (zlib.error, ValueError, KeyError, TypeError):
         return None
+
+
+def _complete(wire: dict[str, Any]) -> None:
+    """Add what version 4 did not count."""
+    place = 1 + _OF_RECORD.index("flaws")
+    for one in wire["records"]:
+        one[place] = [*one[place], 0]
 
 
 def _host(wire: dict[str, Any]) -> HostBudget:

@@ -45,6 +45,11 @@ section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
+FUNCTION = 0.2
+"""
+The highest chance of a page whose URL names a function of the site (`site_functions`), unless
+nearly all pages of its most precise template led to new pages.
+"""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
@@ -216,8 +221,15 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
+        if self._is_function(is_of):
+            chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
+
+    def _is_function(self, is_of: UrlTemplates) -> bool:
+        """True if a URL names a function, and its template has not yet proved to be useful."""
+        finest = self.records.get(is_of.finest)
+        return bool(is_of.function) and not (finest is not None and finest.is_sure)
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
@@ -381,7 +393,13 @@ class HostBudget:
         if any(decisions.get(name) is TemplateDecision.OPEN for name in names):
             return ""
         closed = self.closed()
-        return next((f"{name}: {closed[name]}" for name in names if name in closed), "")
+        reason = next((f"{name}: {closed[name]}" for name in names if name in closed), "")
+        return reason or ("" if is_of.own in self.seen else self._why_held(is_of))
+
+    def _why_held(self, is_of: UrlTemplates) -> str:
+        if self._is_function(is_of):
+            return f"{is_of.function}: names a function of the site, and few of these are tried"
+        return ""
 
     def state(self, name: str) -> str:
         """Return the state of a template: `open`, `closed` or `on trial`."""

@@ -142,6 +142,8 @@ class _Weighing:
         self._compare(found)
         if self._is_copy():
             return 0.0, Flaw.COPY
+        if self.is_of.function and not self.leads:
+            return 0.0, Flaw.FUNCTION
         is_text = self._is_text() and not self._is_function(MIN_OF_TEXT)
         self.is_rich = is_text or self.news >= max(MIN_DATA, self.host.usual_news / RICH)
         if is_text:
@@ -309,7 +311,7 @@ class _Weighing:
             host.spent += COST_OF_PROMISE
             host.promised += COST_OF_PROMISE
             return
-        if flaw is Flaw.COPY and self.is_variant:
+        if flaw is Flaw.COPY and self.is_variant and self.is_of.own in host.judged:
             return  # the superfluous part is known now, so such links are no longer followed
         if value >= LIKELY:
             host.useful += 1
@@ -339,6 +341,8 @@ class _Weighing:
     def _blamed_names(self) -> list[str]:
         """Return the templates that a useless page counts against."""
         own = self.is_of
+        if own.function:
+            return [own.finest]  # it says nothing about other URLs with the same folders or names
         is_within = self.host.is_only_of_links_within(own)
         names = [own.from_within] if is_within else list(own.levels)
         least = 0 if is_within else 1

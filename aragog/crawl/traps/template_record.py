@@ -35,6 +35,7 @@ class Flaw(IntEnum):
     GROWTH = 2
     NOTHING = 3
     MISSING = 4
+    FUNCTION = 5
 
 
 _TEXTS = (
@@ -43,6 +44,7 @@ _TEXTS = (
     "only led to further pages of its kind",
     "brought nothing new",
     "were missing",
+    "belonged to functions of the site",
 )
 
 

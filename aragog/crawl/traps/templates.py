@@ -22,6 +22,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from aragog.crawl.traps.site_functions import function_of
+
 AGAIN = "{again}"
 """The template of URLs whose path or query repeats a part of itself."""
 FROM_WITHIN = " <-"
@@ -119,6 +121,11 @@ class UrlTemplates:
             above = above.rpartition("/")[0]
             found |= {hash_of(above), hash_of(f"{above}/")}
         return frozenset(found)
+
+    @cached_property
+    def function(self) -> str:
+        """The word in the URL that names a function of the site, such as `edit`; "" if none."""
+        return function_of(self.url)
 
     @cached_property
     def section(self) -> str:

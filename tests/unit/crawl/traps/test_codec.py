@@ -58,6 +58,19 @@ def test_budgets_of_another_version_are_learned_again():
     assert from_bytes(b"not even that") is None
 
 
+def test_what_version_4_learned_is_taken_over():
+    budget = learned(9)
+    wire = orjson.loads(zlib.decompress(to_bytes(budget)))
+    flaws = wire["records"][0].index([0, 0, 0, 0, 0, 0])
+    for one in wire["records"]:
+        one[flaws] = one[flaws][:-1]
+
+    again = from_bytes(zlib.compress(orjson.dumps({**wire, "v": 4})))
+
+    assert again is not None
+    assert again.records == budget.records
+
+
 def test_what_version_3_learned_is_taken_over():
     seen = SeenSet(1_024)
     seen.add((hash_of(f"{SITE}/item/8"),))

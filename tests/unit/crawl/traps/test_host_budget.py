@@ -232,12 +232,18 @@ def test_new_section_is_tried_at_the_end_although_the_trials_are_spent():
     assert budget.verdict(f"{SITE}/history/page/2/", {}, is_last=True) is LinkVerdict.FOLLOW
 
 
+def test_function_that_is_not_tried_yet_is_explained():
+    why = HostBudget().why_not(f"{SITE}/wiki/Bridge?action=history", {})
+
+    assert why.startswith("action=history: names a function of the site")
+
+
 def test_template_is_closed_after_missing_pages_in_a_row():
     budget = HostBudget()
     for n in range(6):
-        judge(budget, f"{SITE}/compare/{n}/all", article(n))
+        judge(budget, f"{SITE}/version/{n}/all", article(n))
     for n in range(6, 40):
-        judge(budget, f"{SITE}/compare/{n}/all", None)
+        judge(budget, f"{SITE}/version/{n}/all", None)
 
-    assert "/compare/{n}/*" in budget.closed()
-    assert budget.verdict(f"{SITE}/compare/99/all", {}, is_last=True) is LinkVerdict.HOLD
+    assert "/version/{n}/*" in budget.closed()
+    assert budget.verdict(f"{SITE}/version/99/all", {}, is_last=True) is LinkVerdict.HOLD

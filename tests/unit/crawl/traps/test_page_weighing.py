@@ -2,7 +2,7 @@ from aragog.crawl.traps.host_budget import LIKELY, HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.template_record import Flaw
-from aragog.crawl.traps.templates import templates_of
+from aragog.crawl.traps.templates import PathWords, templates_of
 from aragog.crawl.traps.traits import BREAK, traits_of_texts
 from bench.traps.writer import Writer
 
@@ -55,6 +55,47 @@ def test_a_page_that_only_leads_to_unknown_templates_costs_a_request():
     judge(budget, f"{SITE}/start", saying(""), links)
 
     assert budget.spent == 1.0
+
+
+def test_histories_of_pages_cost_few_requests_although_their_texts_are_new():
+    budget = HostBudget()
+    for n in range(40):
+        links = [(f"{SITE}/wiki/{n}?action=history", "History")]
+        judge(budget, f"{SITE}/wiki/{n}", article(f"page {n}"), links)
+    followed = 0
+    for n in range(40):
+        url = f"{SITE}/wiki/{n}?action=history"
+        if budget.verdict(url, {}, is_last=True) is LinkVerdict.FOLLOW:
+            followed += 1
+            judge(budget, url, article(f"history of {n}"))
+
+    assert 0 < followed <= 20
+    assert budget.useful == 40
+    assert budget.records["/wiki/{n}?action=history"].flaws[Flaw.FUNCTION] == followed
+
+
+def test_a_list_with_a_sort_order_is_useful_if_it_alone_leads_to_new_pages():
+    budget = HostBudget()
+    for n in range(3):
+        judge(budget, f"{SITE}/bulb/{n}", article(n))
+    links = [(f"{SITE}/bulb/{n}", f"Bulb {n}") for n in range(3, 9)]
+    judge(budget, f"{SITE}/list?order=new", saying("Bulbs"), links)
+
+    assert budget.records["/list?order=new"].brought == 1
+
+
+def test_lists_with_the_word_of_a_function_are_followed_once_they_lead_to_new_pages():
+    budget, list_page = HostBudget(), templates_of(f"{SITE}/list?limit=9&from=99", PathWords())
+    for n in range(3):
+        judge(budget, f"{SITE}/bulb/{n}", article(n))
+    for start in range(9, 72, 9):
+        bulbs = range(start, start + 9)
+        links = [(f"{SITE}/bulb/{n}", f"Bulb {n}") for n in bulbs]
+        judge(budget, f"{SITE}/list?limit=9&from={start}", saying("Bulbs"), links)
+        for n in bulbs:
+            judge(budget, f"{SITE}/bulb/{n}", article(n))
+
+    assert budget.expected(list_page) >= LIKELY
 
 
 def test_many_small_pages_do_not_lower_what_is_usual_on_a_host():
