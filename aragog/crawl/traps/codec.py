@@ -26,13 +26,11 @@ from aragog.crawl.traps.templates import PathWords
 from aragog.crawl.traps.traits import SKETCH_BYTES
 
 VERSION, VERSION_4 = 5, 4
-_OF_HOST = (
-    "useful", "spent", "promised", "chained", "pending", "usual_news", "news", "held", "left_out",
-)  # fmt: skip
+_OF_HOST = ("useful", "spent", "promised", "pending", "usual_news", "news", "held", "left_out")
 _OF_RECORD = (
     "good", "bad", "grown", "text", "pending", "brought", "said", "steps", "nothing", "promises",
     "twins", "differ",
-    "repeated", "named", "inner", "new_links", "old_links", "flaws", "anchors", "in_a_row",
+    "repeated", "named", "inner", "new_links", "old_links", "flaws", "anchors",
 )  # fmt: skip
 _SETS = {
     "seen": SEEN_BYTES, "covered": JUDGED_BYTES, "linked": SEEN_BYTES, "judged": JUDGED_BYTES,
@@ -79,11 +77,9 @@ def from_bytes(blob: bytes) -> HostBudget | None:
 
 def _complete(wire: dict[str, Any]) -> None:
     """Add what version 4 did not count."""
-    wire["chained"] = 0
-    flaws, in_a_row = (1 + _OF_RECORD.index(name) for name in ("flaws", "in_a_row"))
+    place = 1 + _OF_RECORD.index("flaws")
     for one in wire["records"]:
-        one[flaws] = [*one[flaws], 0]
-        one.insert(in_a_row, 0)
+        one[place] = [*one[place], 0]
 
 
 def _host(wire: dict[str, Any]) -> HostBudget:

@@ -45,15 +45,11 @@ section links to are judged separately.
 """
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
-TRUSTED = 0.7
-"""The lowest chance of a page whose most precise template is trusted (`is_trusted`)."""
 FUNCTION = 0.2
 """
 The highest chance of a page whose URL names a function of the site (`site_functions`), unless
 nearly all pages of its most precise template led to new pages.
 """
-FIRST_CHAINED, CHAINED_PER_PAGE = 20.0, 0.1
-"""How many pages may be `chained` on any host, and how many more per useful page."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
@@ -92,8 +88,6 @@ class HostBudget:
     """Number of useless pages."""
     promised: float = 0.0
     """The part of `spent` for pages that only led to untried templates."""
-    chained: int = 0
-    """Number of pages without text of their own to which only such pages of their section link."""
     pending: int = 0
     """Number of followed links whose pages have not arrived yet."""
     meaningless: set[str] = field(default_factory=set)
@@ -227,23 +221,10 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
-        if self.is_trusted(is_of):
-            chance = max(chance, TRUSTED)
         if self._is_function(is_of):
             chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
-
-    def is_trusted(self, is_of: UrlTemplates) -> bool:
-        """
-        True if many pages of the most precise template were useful, and few useless. Useless pages
-        of such a template cost nothing, because their number is bounded by that of the useful ones.
-        """
-        finest = self.records.get(is_of.finest)
-        if finest is None or not finest.outweighs(finest):
-            return False
-        within = self.records.get(is_of.from_within)
-        return within is None or finest.outweighs(within)
 
     def _is_function(self, is_of: UrlTemplates) -> bool:
         """True if a URL names a function, and its template has not yet proved to be useful."""
@@ -275,8 +256,6 @@ class HostBudget:
         is_beyond = self.ends.is_beyond(plain.url, least)
         if is_beyond or self.origins.is_tainted(plain.own):
             chance = min(chance, BEYOND)
-        if self._is_chain_too_long and not self.origins.is_grounded(plain.own):
-            return LinkVerdict.HOLD
         is_doubtful = chance < LIKELY or self.is_doubtful(plain, section)
         if is_doubtful and (not self.is_idle or self._is_tried(plain, section)):
             return LinkVerdict.HOLD
@@ -359,14 +338,6 @@ class HostBudget:
         """How many useless pages the host may have."""
         return FIRST_TRIALS + TRIALS_PER_PAGE * self.useful
 
-    @property
-    def _is_chain_too_long(self) -> bool:
-        """
-        True if no more pages may be `chained`, however useful they seem: an endless section may
-        lead to a real page on each of its pages.
-        """
-        return self.chained >= FIRST_CHAINED + CHAINED_PER_PAGE * self.useful
-
     def _follow(self, plain: UrlTemplates, own: int) -> None:
         self.record(plain.section).pending += 1
         self.pending += 1
@@ -426,8 +397,6 @@ class HostBudget:
         return reason or ("" if is_of.own in self.seen else self._why_held(is_of))
 
     def _why_held(self, is_of: UrlTemplates) -> str:
-        if self._is_chain_too_long and not self.origins.is_grounded(is_of.own):
-            return f"{self.chained} pages without text lead to ever more pages of their section"
         if self._is_function(is_of):
             return f"{is_of.function}: names a function of the site, and few of these are tried"
         return ""

@@ -129,7 +129,6 @@ class _Weighing:
         self.words, self.numbers = host.pairs.news(traits.pairs), host.pairs.news(traits.numbers)
         targets = [(host.plain(templates_of(url, host.words)), text) for url, text in links]
         value, flaw = self._value([to for to, _ in targets])
-        host.chained += not self.is_rich and not host.origins.is_grounded(self.is_of.own)
         if self.items:
             host.lists.add((list_code(self.items),))
         self.record(value, flaw)
@@ -312,7 +311,7 @@ class _Weighing:
             host.spent += COST_OF_PROMISE
             host.promised += COST_OF_PROMISE
             return
-        if flaw is Flaw.COPY and self.is_variant:
+        if flaw is Flaw.COPY and self.is_variant and self.is_of.own in host.judged:
             return  # the superfluous part is known now, so such links are no longer followed
         if value >= LIKELY:
             host.useful += 1
@@ -323,7 +322,7 @@ class _Weighing:
                 host.promised, host.spent = host.promised - kept, host.spent - kept
             elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
                 host.spent += COST_OF_GROWTH
-        elif not host.is_trusted(self.is_of):
+        else:
             chance = host.expected(self.is_of)
             host.spent += 1.0 if self.twins else min(1.0, 2 - 2 * chance)
         if flaw in {Flaw.SAME, Flaw.COPY, Flaw.NOTHING} or value >= LIKELY:

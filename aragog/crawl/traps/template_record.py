@@ -10,11 +10,6 @@ KEPT = 0.8
 Each new page multiplies the weight of earlier ones by this. So the last five count most, because a
 list may start with real pages and end with empty ones.
 """
-MIN_TRUSTED, USEFUL_PER_USELESS, USEFUL_PER_ROW, USEFUL_PER_GROWTH = 20, 4, 8, 12
-"""
-A template is trusted after this many useful pages if at least so many were useful per useless one,
-per useless one in a row, and per page that only led to further pages of its kind.
-"""
 GROWING, MIN_SURE, MIN_PROMISES, MIN_ENDLESS = 0.8, 6, 3, 2
 TWINS = 3
 """A part of URLs is meaningless if this many pages were the same without it."""
@@ -75,8 +70,6 @@ class TemplateRecord:
     """How many links away pages with content are; 0 if its own pages have content."""
     nothing: int = 0
     """Number of useless pages."""
-    in_a_row: int = 0
-    """Number of useless pages since the last useful one."""
     promises: int = 0
     """Number of pages that only led to untried templates, since the last useful page."""
     twins: int = 0
@@ -105,10 +98,9 @@ class TemplateRecord:
         self.good, self.bad = self.good * KEPT + value, self.bad * KEPT + 1 - value
         if flaw is None:
             self.brought += 1
-            self.promises = self.in_a_row = 0
+            self.promises = 0
         else:
             self.nothing += 1
-            self.in_a_row += 1
             self.flaws[flaw] += 1
 
     def shrunk(self, expected: float, weight: float) -> float:
@@ -158,20 +150,6 @@ class TemplateRecord:
     def is_sure(self) -> bool:
         """True if nearly all of its pages were useful so far."""
         return self.brought >= MIN_SURE and self.brought >= 3 * self.nothing
-
-    def outweighs(self, other: TemplateRecord) -> bool:
-        """
-        True if so many of its pages were useful that the useless pages of the other record say
-        little. False if some of those were missing or had the same text as others.
-        """
-        return (
-            self.brought >= MIN_TRUSTED
-            and not other.flaws[Flaw.SAME]
-            and not other.flaws[Flaw.MISSING]
-            and self.brought >= USEFUL_PER_USELESS * other.nothing
-            and self.brought >= USEFUL_PER_GROWTH * other.flaws[Flaw.GROWTH]
-            and self.brought >= USEFUL_PER_ROW * other.in_a_row
-        )
 
     @property
     def is_function(self) -> bool:

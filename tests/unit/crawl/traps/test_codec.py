@@ -61,11 +61,9 @@ def test_budgets_of_another_version_are_learned_again():
 def test_what_version_4_learned_is_taken_over():
     budget = learned(9)
     wire = orjson.loads(zlib.decompress(to_bytes(budget)))
-    del wire["chained"]
     flaws = wire["records"][0].index([0, 0, 0, 0, 0, 0])
     for one in wire["records"]:
         one[flaws] = one[flaws][:-1]
-        del one[flaws + 2]
 
     again = from_bytes(zlib.compress(orjson.dumps({**wire, "v": 4})))
 

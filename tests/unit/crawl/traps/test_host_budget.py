@@ -4,7 +4,6 @@ import pytest
 
 from aragog.crawl.traps.host_budget import MAX_RECORDS, HostBudget, LinkVerdict, TemplateDecision
 from aragog.crawl.traps.page_weighing import judge
-from aragog.crawl.traps.template_record import Flaw
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
 from bench.traps.rules import crawl_by_rules
@@ -231,40 +230,6 @@ def test_new_section_is_tried_at_the_end_although_the_trials_are_spent():
 
     assert budget.verdict(f"{SITE}/history/page/2/", {}) is LinkVerdict.HOLD
     assert budget.verdict(f"{SITE}/history/page/2/", {}, is_last=True) is LinkVerdict.FOLLOW
-
-
-def test_a_few_useless_pages_do_not_close_a_template_with_many_useful_ones():
-    budget = HostBudget()
-    for n in range(50):
-        judge(budget, f"{SITE}/screw/{n}", article(n))
-    record = budget.record("/screw/{n}")
-    for _ in range(6):
-        record.add(0.0, Flaw.NOTHING)
-    budget.spent = 30.0
-
-    assert budget.verdict(f"{SITE}/screw/98", {}) is LinkVerdict.FOLLOW
-
-    record.add(0.0, Flaw.NOTHING)
-
-    assert budget.verdict(f"{SITE}/screw/99", {}, is_last=True) is LinkVerdict.HOLD
-
-
-def test_a_chain_of_pages_without_text_ends_although_each_leads_to_a_new_page():
-    budget = HostBudget()
-    for n in range(60):
-        judge(budget, f"{SITE}/story/{n}", article(n))
-    fetched = 0
-    url = f"{SITE}/weather/0"
-    while fetched < 100 and budget.verdict(url, {}, is_last=True) is LinkVerdict.FOLLOW:
-        fetched += 1
-        after = f"{SITE}/weather/{fetched}"
-        links = [(after, "Next day"), (f"{SITE}/story/{60 + fetched}", f"Story {fetched}")]
-        judge(budget, url, page_with("Tomorrow"), links)
-        judge(budget, f"{SITE}/story/{60 + fetched}", article(60 + fetched))
-        url = after
-
-    assert fetched < 60
-    assert "ever more pages" in budget.why_not(url, {})
 
 
 def test_function_that_is_not_tried_yet_is_explained():

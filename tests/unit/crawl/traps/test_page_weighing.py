@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from aragog.crawl.traps.host_budget import LIKELY, HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import judge
@@ -72,7 +74,6 @@ def test_histories_of_pages_cost_few_requests_although_their_texts_are_new():
     assert 0 < followed <= 20
     assert budget.useful == 40
     assert budget.records["/wiki/{n}?action=history"].flaws[Flaw.FUNCTION] == followed
-    assert not budget.record("?action=").nothing
 
 
 def test_a_list_with_a_sort_order_is_useful_if_it_alone_leads_to_new_pages():
@@ -199,3 +200,16 @@ def test_the_last_links_of_a_host_are_followed_if_few_wait():
     budget.held = 40
 
     assert budget.verdict(url.replace("7", "8"), {}, is_last=True) is LinkVerdict.HOLD
+
+
+def test_copies_with_a_parameter_that_changes_nothing_close_their_template():
+    budget = HostBudget()
+    budget.meaningless.add("?from=")
+    budget.record("?from=").twins = 9
+    text = article("answer")
+    judge(budget, f"{SITE}/question/1", text)
+    copy = replace(text, canonical=f"{SITE}/question/1")
+    for n in range(9):
+        judge(budget, f"{SITE}/answer/{n}?from=list", copy)
+
+    assert budget.records["/answer/{n}"].flaws[Flaw.COPY] == 9
