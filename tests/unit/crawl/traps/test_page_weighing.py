@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from aragog.crawl.traps.host_budget import LIKELY, HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import judge
@@ -198,3 +200,16 @@ def test_the_last_links_of_a_host_are_followed_if_few_wait():
     budget.held = 40
 
     assert budget.verdict(url.replace("7", "8"), {}, is_last=True) is LinkVerdict.HOLD
+
+
+def test_copies_with_a_parameter_that_changes_nothing_close_their_template():
+    budget = HostBudget()
+    budget.meaningless.add("?from=")
+    budget.record("?from=").twins = 9
+    text = article("answer")
+    judge(budget, f"{SITE}/question/1", text)
+    copy = replace(text, canonical=f"{SITE}/question/1")
+    for n in range(9):
+        judge(budget, f"{SITE}/answer/{n}?from=list", copy)
+
+    assert budget.records["/answer/{n}"].flaws[Flaw.COPY] == 9
