@@ -25,6 +25,8 @@ NOISE_MS = 2.0
 """Tolerance for two clocks and a scheduler, as in docs/politeness.md."""
 MAX_MEMORY_BYTES = 700 * 2**20
 MAX_SWEEP_S = 180.0
+MAX_REDELIVERY_S = 90.0
+"""More than `broker.claim_timeout_s`."""
 IDLE_S = 1.0
 CONTENT_CHECKS = 2_000
 """The content of about this many pages is checked, and only the title of the others."""
@@ -101,7 +103,7 @@ def judge(world: World, *, may_refuse: bool) -> Verdict:
     if max_fetches > 1 + MAX_EXTRA_FETCHES * world.faults:
         violations.append(f"one URL was fetched {max_fetches} times")
     violations += _producer_violations(world.producer, may_refuse=may_refuse)
-    late_acks, problems_of_queues = queues(world.system.settings)
+    late_acks, problems_of_queues = queues(world.system.settings, world.check)
     violations += problems_of_queues
     if world.spool_share > 1:
         violations.append(f"the spool held {world.spool_share:.0%} of its bound")
@@ -167,10 +169,21 @@ def repairs(store: UrlStore) -> Iterator[str]:
             yield f"{count} repairs: {problem}"
 
 
-def queues(settings: Settings) -> tuple[int, list[str]]:
-    """Return the late acks that were refused, and the problems of the queues."""
+def queues(settings: Settings, check: Callable[[], object]) -> tuple[int, list[str]]:
+    """
+    Return the late acks that were refused, and the problems of the queues.
+
+    Calls `check` about once a second while it waits for jobs whose ack was lost with a server: they
+    run again when their claims expire.
+    """
     broker = settings.resolved().broker
     admin = Admin.connect(broker.url, broker.shards)
+    deadline_s = time.monotonic() + MAX_REDELIVERY_S
+    while time.monotonic() < deadline_s and any(
+        sizes.running or sizes.due for sizes in (admin.status(name).sizes for name in QUEUES)
+    ):
+        check()
+        time.sleep(IDLE_S)
     late_acks, problems_of_queues = 0, []
     for name in QUEUES:
         status = admin.status(name)
