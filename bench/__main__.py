@@ -27,11 +27,11 @@ COMMANDS = (
     # These take less.
     "compactors", "crawls memory", "enqueue", "extraction", "fetcher", "growth",
     "growth_of_lists", "growth_windows", "hedging", "host_keys", "invariants", "latency", "limiter",
-    "main_text_sets", "messages", "page_annotations", "page_lists", "page_text",
+    "long_lists", "main_text_sets", "messages", "page_annotations", "page_lists", "page_text",
     "pinlater_bloat", "plan_costs", "politeness", "politeness --urgent --raise-to 10",
     "redis_client", "reference", "refresh", "rendering", "robots", "shared_dictionaries",
-    "shares simulate", "signals", "signals_origin", "signing", "simulate", "ssrf", "store_stage",
-    "site_growth", "site_leaves", "tls", "traps", "urls", "urlstore", "value_invariants",
+    "shares simulate", "signals", "signals_origin", "signing", "simulate", "ssrf", "store_cpu",
+    "store_stage", "site_editions", "site_growth", "site_leaves", "tls", "traps", "urls", "urlstore", "value_invariants",
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 300

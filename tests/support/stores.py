@@ -15,6 +15,7 @@ from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.node_ids import UrlNaming
+from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from zengraph.links import ListLimits
@@ -38,6 +39,8 @@ class Harness:
     tables: Tables
     content: ContentStore
     clock: ManualClock
+    packs: PackFiles | None = None
+    """The packs; None if all content is in objects."""
 
     def compact(self) -> None:
         """Compact until nothing is left."""
@@ -69,12 +72,12 @@ def store_harness(
     """Return a store with empty tables and empty content. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     content = MemoryContent()
+    packs = MemoryPacks() if layout == "packs" else None
     store = UrlStore(
-        tables, content, settings or StoreSettings(), clock, lists=lists,
-        packs=MemoryPacks() if layout == "packs" else None,
+        tables, content, settings or StoreSettings(), clock, lists=lists, packs=packs,
         content_settings=ContentSettings(layout=layout, pack_wait_s=0.05),
     )  # fmt: skip
-    return Harness(store, tables, content, clock)
+    return Harness(store, tables, content, clock, packs)
 
 
 def page(

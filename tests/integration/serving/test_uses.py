@@ -67,7 +67,7 @@ NEED_NONE = {
     "count_inlinks": "numbers",
     "count_edges": "numbers",
     "field_sizes": "names and sizes of fields",
-    "aliases": "which URLs stand for one page",
+    "aliases": "URLs that lead to the same page",
     "watchers": "owners",
     "get_edge": "edges that applications store",
     "get_nodes": "graphs that applications store",
@@ -83,7 +83,7 @@ NEED_NONE = {
     "try_scope": "rules of a crawl",
     "list_queues": "names and sizes of queues",
     "queue_state": "names and sizes of queues",
-    "list_templates": "shapes of URLs",
+    "list_templates": "URL templates",
 }
 
 

@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import FetchRecord
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
-from aragog.transfer.copy import copy_content, copy_tables
+from aragog.transfer.copy import copy_content, copy_packs, copy_tables
 from aragog.transfer.import_export import (
     EVERYTHING,
     NodeSelection,
@@ -42,7 +42,7 @@ from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.compression import compress
-from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, Harness, page, store_harness
@@ -427,12 +427,14 @@ def test_large_export_and_import_use_little_memory():
 def test_copy_of_all_tables_and_content_is_the_same_store(filled):
     filled.store.put_content(A, b"<html>", {"content_type": "text/html"}, at_ms=5000)
     filled.compact()
-    tables, content, reported = MemoryTables(ManualClock()), MemoryContent(), []
+    tables, content, packs = MemoryTables(ManualClock()), MemoryContent(), MemoryPacks()
+    reported = []
 
     copied = copy_tables(filled.tables, tables, on_progress=lambda *at: reported.append(at))
     copy_content(filled.content, content)
+    copy_packs(filled.packs or MemoryPacks(), packs)
 
-    copy = UrlStore(tables, content, StoreSettings(), filled.clock)
+    copy = UrlStore(tables, content, StoreSettings(), filled.clock, packs=packs)
     assert exported(Harness(copy, tables, content, filled.clock))[1] == exported(filled)[1]
     assert copy.content(A).body == b"<html>"
     assert [link.url for link in copy.links.inlinks(B).items] == [A]
