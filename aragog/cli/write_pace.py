@@ -23,7 +23,12 @@ class WritePace:
     """
     Waits before pages are written, so that a rate is not exceeded on average.
 
-    The rate is per object, so a command has one. Time that was not used is not made up for later.
+    Time that was not used is not made up for later.
+
+    Args:
+        max_per_second: the limit on pages; None for no limit.
+        now_s: returns the time.
+        sleep_s: sleeps.
     """
 
     def __init__(
@@ -33,7 +38,6 @@ class WritePace:
         now_s: Callable[[], float] = time.monotonic,
         sleep_s: Callable[[float], None] = time.sleep,
     ) -> None:
-        """None is no limit."""
         self._max_per_second = max_per_second
         self._now_s, self._sleep_s = now_s, sleep_s
         self._next_s = 0.0

@@ -391,7 +391,9 @@ def _disk_metrics(components: Components) -> Iterator[Metric]:
 def _redis_metrics(components: Components) -> Iterator[Metric]:
     used = GaugeMetricFamily("aragog_redis_used_bytes", "Memory in use.", labels=["server"])
     max_bytes = GaugeMetricFamily(
-        "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
+        "aragog_redis_max_bytes",
+        "maxmemory; missing for servers without this limit.",
+        labels=["server"],
     )
     up = GaugeMetricFamily("aragog_redis_up", "1: it responds.", labels=["server"])
     for name, client in components.servers().items():

@@ -27,7 +27,7 @@ def is_ready(run_dir: Path) -> bool:
 
 
 def running_for_s(run_dir: Path) -> float | None:
-    """Return how long the supervisor in `run_dir` has been running, or None if there is none."""
+    """Return how long the supervisor in `run_dir` has been running; None if it is not running."""
     if running_pid(run_dir) is None:
         return None
     try:

@@ -62,7 +62,7 @@ def entry_name(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """Return the mutation that writes a page's entry, or empty if there is none."""
+    """Return the mutation that writes a page's entry; an empty list for a page without an entry."""
     name = entry_name(url, likeness)
     if name is None or likeness is None:
         return []

@@ -122,7 +122,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the stored cursor, or None if there is none. All changes up to it were acknowledged.
+        Return the cursor up to which all changes were acknowledged, or None at the beginning.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.

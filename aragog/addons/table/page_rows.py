@@ -82,7 +82,7 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """Return the rows of these pages and of taken-down pages, or None if there are none."""
+        """Return the rows of these pages and of taken-down pages; None without any page."""
         changed_urls = {*urls, *(self._taken_down_urls() if taken_down else ())}
         if not changed_urls:
             return None

@@ -89,7 +89,7 @@ class TakedownEntry:
 
 @dataclass(frozen=True, slots=True)
 class TakedownPage:
-    """A page of takedowns. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of takedowns, with a cursor for the next page. The last page has no cursor."""
 
     takedowns: tuple[TakedownEntry, ...]
     cursor: str | None = None

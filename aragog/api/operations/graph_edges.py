@@ -77,7 +77,7 @@ EdgeProperties = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EdgePage:
-    """A page of edges. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of edges, with a cursor for the next page. The last page has no cursor."""
 
     edges: tuple[GraphEdge, ...]
     cursor: str | None = None

@@ -148,7 +148,7 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class PropertyPage:
-    """A page of properties. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of properties, with a cursor for the next page. The last page has no cursor."""
 
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     cursor: str | None = None

@@ -38,7 +38,7 @@ LookupValue = Annotated[bytes, Option("The value.", max_bytes=MAX_VALUE_BYTES)]
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A page of node ids. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of node ids, with a cursor for the next page. The last page has no cursor."""
 
     nodes: tuple[str, ...]
     cursor: str | None = None
@@ -46,7 +46,7 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class ScannedNodes:
-    """A page of nodes. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of nodes, with a cursor for the next page. The last page has no cursor."""
 
     nodes: tuple[GraphNode, ...]
     cursor: str | None = None

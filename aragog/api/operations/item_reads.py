@@ -63,7 +63,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """A page of items. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of items, with a cursor for the next page. The last page has no cursor."""
 
     items: tuple[ItemRecord, ...]
     cursor: str | None = None

@@ -142,7 +142,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest. Returns False if there is none."""
+        """Wake the caller that has waited longest. Returns False if nobody is waiting."""
         with self._lock:
             waiting = self._waiters.get(queue)
             if not waiting:
@@ -233,7 +233,7 @@ class _Listener:
 
     @property
     def fileno(self) -> int | None:
-        """The file descriptor of the poller's socket, or None if there is none."""
+        """The file descriptor of the poller's socket, or None if it is not connected."""
         return None if self.poller.waiting_since_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:

@@ -251,7 +251,7 @@ class Operation(Generic[P, R]):
     """The option whose list clients split over several requests if it is too long."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
-    """The service and method in Thrift, or None if there is none."""
+    """The service and method in Thrift, or None if Thrift does not offer the operation."""
     tool: bool
     """True if a language model may call it as a tool."""
     text: str

@@ -16,7 +16,7 @@ from aragog.urlstore.uses import is_usable, usable_urls
 
 @dataclass(frozen=True, slots=True)
 class SamePages:
-    """A page of results. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of results, with a cursor for the next page. The last page has no cursor."""
 
     pages: tuple[SamePage, ...]
     cursor: str | None = None

@@ -79,7 +79,7 @@ class TextRun:
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
     result: dict[str, Any] = field(default_factory=dict)
-    """Contains `text`, or why there is none: `error`, or `busy` if a retry may work."""
+    """Contains `text`. Without a text, it contains `error`, or `busy` if a retry may work."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""

@@ -92,7 +92,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """A page of links. Pass its cursor to get the next page; on the last page, it is None."""
+    """A page of links, with a cursor for the next page. The last page has no cursor."""
 
     links: tuple[PageLink, ...]
     cursor: str | None = None

@@ -28,7 +28,7 @@ class SelectedRoute(NamedTuple):
     url: str
     crawl: str
     at_ms: int
-    """The time for filling in the proxy's placeholders; 0 if there are none."""
+    """The time for filling in the proxy's placeholders; 0 without placeholders."""
 
     def server(self) -> ProxyServer | None:
         """

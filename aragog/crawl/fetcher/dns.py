@@ -22,7 +22,7 @@ FAILURE_TTL_S = 5.0
 MAX_ENTRIES = 10_000
 
 Lookup = Callable[[str], list[str]]
-"""Returns the addresses of a host name. Raises OSError if there are none."""
+"""Returns the addresses of a host name. Raises OSError if it has no address."""
 
 
 @dataclass(frozen=True, slots=True)

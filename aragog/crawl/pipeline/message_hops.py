@@ -9,7 +9,7 @@ from aragog.fetch_record.outcome import Hop
 
 
 def hops_to_wire(hops: Sequence[Hop]) -> dict[str, Any]:
-    """Return the field for these hops; no field if there are none."""
+    """Return the field for these hops; without hops, no field."""
     if not hops:
         return {}
     return {

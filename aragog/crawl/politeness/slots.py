@@ -118,7 +118,7 @@ class DomainReport:
     stopped: bool = False
     """True if an operator stopped the domain. It gets no requests until it is resumed."""
     quiet_ms: int = 0
-    """How much longer the current quiet hours last. 0 if there are none."""
+    """How much longer the current quiet hours last; 0 outside of quiet hours."""
     waiting: int = 0
     """How many requests wait in the domain's queue (`lines`)."""
     paused_ms: int = 0

@@ -34,7 +34,7 @@ def make_result(
 
     Args:
         url: the URL as given.
-        normalized: its normalized form, or why there is none.
+        normalized: its normalized form, or why it cannot be normalized.
         new_urls: the URLs that were sent. `normalized` is removed.
         refusals: the refused URLs.
     """

@@ -127,7 +127,7 @@ class RenderStage:
     def _render(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
-        """Return the result with the rendered body, or with the reason why there is none."""
+        """Return the result with the rendered body, or with the reason why rendering failed."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._render_or_explain(result, blob, spans)

@@ -71,7 +71,7 @@ _HASH = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
 
 
 def function_of(url: str) -> str:
-    """Return the word in a URL that names a function of the site; "" if there is none."""
+    """Return the word in a URL that names a function of the site, or ""."""
     split = urlsplit(url)
     segments = [segment for segment in unquote(split.path).lower().split("/") if segment]
     return (

@@ -273,7 +273,7 @@ def _delete_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -
 
 
 def _replaced_record(plan: PageWritePlan) -> PackPointer | None:
-    """Return the record with the previous body, or None if there is none or it is still used."""
+    """Return the record with the previous body, unless that record is still used."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
     if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():

@@ -18,6 +18,14 @@ def shop(prices: str, language: str = "en-US", head: str = ""):
     ).product
 
 
+def availability_of(stock: str) -> str | None:
+    """The availability of a product on a page without a cart."""
+    return pin(
+        "<title>Lamp</title><meta property=og:type content=product><h1>Lamp</h1>"
+        f'<b class="price">$38.00</b>{stock}'
+    ).product.availability
+
+
 @pytest.mark.parametrize(
     ("prices", "language"),
     [
@@ -139,12 +147,7 @@ def test_signs_in_place_of_decimals_do_not_hide_the_currency(text, amount, curre
     ],
 )
 def test_number_and_first_sentence_decide_the_availability(text, availability):
-    page = pin(
-        "<title>Lamp</title><meta property=og:type content=product><h1>Lamp</h1>"
-        f'<b class="price">$38.00</b><div class="availability">{text}</div>'
-    )
-
-    assert page.product.availability == availability
+    assert availability_of(f'<div class="availability">{text}</div>') == availability
 
 
 @pytest.mark.parametrize(
@@ -158,12 +161,7 @@ def test_number_and_first_sentence_decide_the_availability(text, availability):
     ],
 )
 def test_number_behind_a_label_for_the_stock_is_the_availability(row, availability):
-    page = pin(
-        "<title>Lamp</title><meta property=og:type content=product><h1>Lamp</h1>"
-        f'<b class="price">$38.00</b><dl>{row}</dl>'
-    )
-
-    assert page.product.availability == availability
+    assert availability_of(f"<dl>{row}</dl>") == availability
 
 
 @pytest.mark.parametrize(
@@ -236,9 +234,4 @@ def test_only_price_of_a_page_is_the_price_whatever_it_is_called(price):
     ],
 )
 def test_order_before_there_is_stock_is_not_in_stock(stock, availability):
-    page = pin(
-        "<title>Lamp</title><meta property=og:type content=product><h1>Lamp</h1>"
-        f'<b class="price">$38.00</b>{stock}'
-    )
-
-    assert page.product.availability == availability
+    assert availability_of(stock) == availability

@@ -239,7 +239,7 @@ class ParkedCalls:
         wait.condition.add_done_callback(on_wake)
 
     def cancel(self, connection: Connection) -> Call | None:
-        """End and return the waiting call of a disconnected client, or None if there is none."""
+        """End and return the waiting call of a disconnected client; None if no call is waiting."""
         call = self._remove(connection)
         if call is not None and call.steps is not None:
             call.steps.close()

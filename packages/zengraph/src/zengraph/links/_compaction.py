@@ -223,7 +223,7 @@ class Compactor:
         return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Execute a dead process's plan. Returns None if there is none, or it was taken over."""
+        """Execute a dead process's plan. Returns None without one, or if it was taken over."""
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:
