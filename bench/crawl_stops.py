@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aragog.bootstrap.crawls import crawl_control
 from aragog.settings import load_settings
@@ -50,11 +50,7 @@ class Stops:
     def pause(self, names: Sequence[str]) -> None:
         """Pause crawls for `PAUSED_S`, then resume them and wait for their next request."""
         control = crawl_control(load_settings())
-        rate, waiting = self._rate(names), self._waiting(names)
-        started_s = time.monotonic()
-        for name in names:
-            control.pause(name)
-        self._wait_and_log("paused", names, waiting, rate, started_s, PAUSED_S)
+        self._stop("paused", names, control.pause, PAUSED_S)
         requests, resumed_s = self.requests(names), time.monotonic()
         for name in names:
             control.resume(name)
@@ -67,11 +63,7 @@ class Stops:
     def cancel(self, names: Sequence[str]) -> None:
         """Cancel crawls, then wait until the cancellation must have taken effect."""
         control = crawl_control(load_settings())
-        rate, waiting = self._rate(names), self._waiting(names)
-        started_s = time.monotonic()
-        for name in names:
-            control.cancel(name)
-        stopped_s = self._wait_and_log("cancelled", names, waiting, rate, started_s, MAX_STOP_S)
+        stopped_s = self._stop("cancelled", names, control.cancel, MAX_STOP_S)
         self._stopped.append(("cancelled", names, stopped_s))
 
     def end_by_deadline(self, names: Sequence[str]) -> None:
@@ -85,6 +77,16 @@ class Stops:
         time.sleep(max(0.0, deadline_s - time.monotonic()))
         self._wait_and_log("ended by a deadline", names, waiting, rate, deadline_s, MAX_STOP_S)
         self._stopped.append(("ended", names, deadline_s))
+
+    def _stop(
+        self, what: str, names: Sequence[str], stop: Callable[[str], object], wait_s: float
+    ) -> float:
+        """Stop each crawl, wait, and print the result. Returns when the crawls were stopped."""
+        rate, waiting = self._rate(names), self._waiting(names)
+        started_s = time.monotonic()
+        for name in names:
+            stop(name)
+        return self._wait_and_log(what, names, waiting, rate, started_s, wait_s)
 
     def _wait_and_log(
         self,
