@@ -70,8 +70,9 @@ lint: setup  ## check style and common mistakes
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: setup  ## check static types, strictly
+types: setup  ## check static types, strictly; of measurements and tests only their calls and names
 	@$(BIN)/mypy
+	@$(BIN)/mypy -p bench -p deploy -p tests
 
 layers: setup  ## check which packages import which
 	@$(BIN)/lint-imports

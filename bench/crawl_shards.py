@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.standalone.processes import PrivateServer
 from aragog.standalone.redis_server import RedisServer
 
 KINDS = ("standalone", "redis", "postgres")
@@ -29,7 +28,7 @@ class Shards:
     """
 
     def __init__(self, kind: str, count: int, folder: Path) -> None:
-        self._servers: dict[str, PrivateServer] = {}
+        self._servers: dict[str, RedisServer | PostgresServer] = {}
         for number in range(count if kind != "standalone" else 0):
             data_folder, port = folder / f"b{number}", free_port()
             if kind == "redis":

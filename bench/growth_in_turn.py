@@ -141,8 +141,14 @@ def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
         compact(store)
         end_s, written = time.process_time(), written_bytes() - written
         read_us = read_sites(store, first, one_host=one_host)
-        cpu_ms = [1e3 * (end_s - start_s) / CHUNK for start_s in (before_s, stored_s)]
-        numbers.send(Cost(*cpu_ms, written / 1e3 / CHUNK, read_us))
+        numbers.send(
+            Cost(
+                write_ms=1e3 * (end_s - before_s) / CHUNK,
+                compact_ms=1e3 * (end_s - stored_s) / CHUNK,
+                written_kb=written / 1e3 / CHUNK,
+                read_us=read_us,
+            )
+        )
     store.close()
 
 

@@ -83,8 +83,14 @@ def measure(version: str, first: Pages, others: Pages) -> Costs:
             found = store.content(url)
             assert found is not None
             assert found.body == body
-    per_page = (one * 1000 / len(others) for one in (compress_s, decompress_s, write_s, upkeep_s))
-    return Costs(*per_page, stored / len(others))
+    per_page_ms = 1000 / len(others)
+    return Costs(
+        compress=compress_s * per_page_ms,
+        decompress=decompress_s * per_page_ms,
+        write=write_s * per_page_ms,
+        upkeep=upkeep_s * per_page_ms,
+        stored_bytes=stored / len(others),
+    )
 
 
 def _train(store: UrlStore, pages: Pages) -> None:

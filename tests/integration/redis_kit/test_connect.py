@@ -190,7 +190,7 @@ def test_command_with_a_lost_response_is_repeated_only_with_more_attempts(redis_
 def cutting(client):
     """A connection class whose first connection breaks after the server has responded."""
 
-    class CutConnection(client.connection_pool.connection_class):
+    class CutConnection(client.connection_pool.connection_class):  # type: ignore[name-defined]
         cut = True
 
         def read_response(self, *args, **kwargs):

@@ -8,6 +8,7 @@ import hmac
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -45,11 +46,13 @@ def assert_signed(key: str, base: bytes, signature: bytes) -> None:
     """Checks that the published signature belongs to this base."""
     if key == "test-key-rsa-pss":
         salt = padding.PSS(padding.MGF1(SHA512()), 64)
-        load_pem_public_key(KEYS[key].encode()).verify(signature, base, salt, SHA512())
+        rsa_key: Any = load_pem_public_key(KEYS[key].encode())
+        rsa_key.verify(signature, base, salt, SHA512())
     elif key == "test-key-ecc-p256":
         halves = (int.from_bytes(half) for half in (signature[:32], signature[32:]))
         der = utils.encode_dss_signature(*halves)
-        load_pem_public_key(KEYS[key].encode()).verify(der, base, ec.ECDSA(SHA256()))
+        ecdsa_key: Any = load_pem_public_key(KEYS[key].encode())
+        ecdsa_key.verify(der, base, ec.ECDSA(SHA256()))
     elif key == "test-shared-secret":
         secret = base64.b64decode(KEYS[key])
         assert hmac.digest(secret, base, hashlib.sha256) == signature
