@@ -19,6 +19,7 @@ from pathlib import Path
 
 from zengraph.tables.sqlite.health import Health
 
+_FILE_SHARE = 16
 _HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
 
@@ -30,6 +31,8 @@ class CheckpointTimes:
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
     """The background thread moves them when more than this many bytes are left."""
+    large_past_bytes: int = 16 * 1024 * 1024
+    """The same for a large file: a sixteenth of the file, between `past_bytes` and this number."""
     restart_past_bytes: int = 256 * 1024 * 1024
     """With more than this many bytes of a log in use, a writer waits until everything is moved."""
 
@@ -102,13 +105,19 @@ class Checkpoints:
                     self.written[number] = False
                     self._checkpoint(number, self._health.path(number))
 
+    def _max_waiting_bytes(self, path: Path) -> int:
+        """Return how many bytes of a file's log may wait to be moved."""
+        times = self._times
+        share = path.stat().st_size // _FILE_SHARE
+        return max(times.past_bytes, min(share, times.large_past_bytes))
+
     def _checkpoint(self, number: int, path: Path) -> None:
         try:
             use = log_use(Path(f"{path}-wal"))
             self.log_is_long[number] = use.frames * use.frame_bytes > self._times.restart_past_bytes
             salts, moved = self._moved.get(number, (b"", 0))
             left = use.frames - (moved if salts == use.salts else 0)
-            if left * use.frame_bytes > self._times.past_bytes:
+            if left * use.frame_bytes > self._max_waiting_bytes(path):
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
