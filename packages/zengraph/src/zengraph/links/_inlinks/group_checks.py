@@ -11,6 +11,7 @@ group whose newest delta is unusually small may become full a few deltas later t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from zengraph._naming import GROUP_BYTES
@@ -60,17 +61,23 @@ def groups_to_check(table: CellTable, checks: Checks, limits: ListLimits) -> lis
 
     Groups that were never divided are always read, because they have few deltas.
     """
-    groups, rest = list[ListGroup](), []
-    named = {key: delta for key in sorted(checks) if (delta := checks[key]) and _is_large(key)}
-    for key, row in table.get_many_names([*named], HEADER).items():
-        group = ListGroup(key, row)
-        if _may_change(group, named[key], limits):
-            if all(cell.value for cell in row.values()):  # the engine has read everything
-                groups.append(group)
-            else:
-                rest.append(key)
-    rest += checks.keys() - named.keys()
-    return groups + [ListGroup(key, row) for key, row in table.get_many(sorted(rest)).items()]
+    large = {key: delta for key in sorted(checks) if (delta := checks[key]) and _is_large(key)}
+    doubtful = _doubtful(table, large, limits) if large else []
+    # Some engines have read all values with the names.
+    groups = [group for group in doubtful if all(cell.value for cell in group.row.values())]
+    unread = ({*checks} - large.keys()) | {group.key for group in doubtful}
+    unread -= {group.key for group in groups}
+    rows = table.get_many(sorted(unread)) if unread else {}
+    return groups + [ListGroup(key, row) for key, row in rows.items()]
+
+
+def _doubtful(
+    table: CellTable, checks: Mapping[bytes, NewDelta], limits: ListLimits
+) -> list[ListGroup]:
+    """Return the groups that may need a change; their deltas may be empty."""
+    rows = table.get_many_names([*checks], HEADER)
+    groups = [ListGroup(key, row) for key, row in rows.items()]
+    return [group for group in groups if _may_change(group, checks[group.key], limits)]
 
 
 def _is_large(key: bytes) -> bool:
