@@ -81,6 +81,30 @@ def line(capture: Capture) -> str:
 
 
 @lru_cache(maxsize=4096)
+def read_line(text: str) -> Capture:
+    """
+    Parse a line of an index. The capture's date is the line's 14 digits.
+
+    Raises:
+        ValueError: the line is not one that `line` returns.
+    """
+    _, date, values = text.split(" ", 2)
+    fields = orjson.loads(values)
+    try:
+        return Capture(
+            fields["url"],
+            date,
+            fields.get("mime"),
+            fields.get("status"),
+            fields.get("digest"),
+            int(fields["offset"]),
+            int(fields["length"]),
+            fields["filename"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"incomplete index line: {error}") from None
+
+
 def _timestamp(date: str) -> str:
     """Return a date's digits. Cached, because many captures have the same date."""
     return re.sub(r"\D", "", date)

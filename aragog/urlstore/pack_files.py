@@ -45,6 +45,9 @@ class PackFiles(Protocol):
     def read_all(self, name: str) -> bytes | None:
         """Return a complete pack, or None if it does not exist."""
 
+    def read_index(self, name: str) -> bytes | None:
+        """Return a pack's index, or None if it does not exist."""
+
     def delete(self, name: str) -> None:
         """Delete a pack and its index, with all versions that a bucket keeps of them."""
 
@@ -88,6 +91,9 @@ class MemoryPacks:
 
     def read_all(self, name: str) -> bytes | None:
         return self.stored.get(check_name(name))
+
+    def read_index(self, name: str) -> bytes | None:
+        return self.indexes.get(index_name(check_name(name)))
 
     def delete(self, name: str) -> None:
         with self._lock:

@@ -23,6 +23,7 @@ from aragog.urlstore.bodies import (
 )
 from aragog.urlstore.cdxj import Capture
 from aragog.urlstore.nodes import alias_of
+from aragog.urlstore.pack_damage import beginnings_at, located
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
 from aragog.urlstore.packs.pointers import PackPointer
@@ -96,11 +97,9 @@ class PackRecords:
         Raises:
             CorruptContent: the pack is damaged, and a page needs the damaged record.
         """
-        dictionary = dictionary_of(data)
+        dictionary, found = self._beginnings(name, data)
         blocks = [
-            (one.frame, one.raw_bytes, one.block)
-            for one in frames.beginnings(data, dictionary)
-            if one.block.kind != "warcinfo"
+            (one.frame, one.raw_bytes, one.block) for one in found if one.block.kind != "warcinfo"
         ]
         sharing = {
             offset: set(map(self.zen.node_id, urls))
@@ -135,6 +134,27 @@ class PackRecords:
                 ),
                 tuple(known),
             )
+
+    def _beginnings(
+        self, name: str, data: bytes
+    ) -> tuple[Dictionary | None, list[frames.Beginning]]:
+        """
+        Return the pack's dictionary and the beginnings of its records.
+
+        If one of them is damaged, the locations of the records are read from the pack's index.
+
+        Raises:
+            CorruptContent: something is damaged, and the index is missing or damaged too.
+        """
+        try:
+            dictionary = dictionary_of(data)
+            return dictionary, list(frames.beginnings(data, dictionary))
+        except CorruptContent:
+            if self.packs.files.read_all(name) != data:  # only this read failed
+                raise
+            if (captures := located(data, self.packs.files.read_index(name) or b"")) is None:
+                raise
+            return beginnings_at(data, captures)
 
     def _check(
         self, name: str, frame: frames.Frame, dictionary: Dictionary | None, rows: Sequence[Row]

@@ -369,6 +369,28 @@ def test_damaged_dictionary_raises_corrupt_content(begin):
         dictionaries.PackDictionaries(lambda *_: begin).of("pack")
 
 
+@pytest.mark.parametrize("at", [12, 2000])
+def test_pack_with_a_damaged_dictionary_is_deleted_after_repair_and_takedown(at):
+    files = MemoryPacks()
+    harness = pack_harness(files=files)
+    site(harness)
+    harness.upkeep(hours=1)
+    assert len(dictionary_bytes(harness)) == 1
+    harness.upkeep(hours=48)
+    (name,) = harness.names()
+    data = bytearray(files.stored[name])
+    data[at] ^= 1
+    files.stored[name] = bytes(data)
+    harness = harness.reopened()
+    harness.store.maintenance.repair(grace_s=0.001)
+
+    harness.store.takedowns.take_down(url=f"{HOST}1")
+    problems = [harness.upkeep(hours=48).problems for _ in range(4)]
+
+    assert problems == [[]] * 4
+    assert harness.names() == []
+
+
 def test_record_with_the_wrong_dictionary_raises_corrupt_content():
     one, other = (
         dictionaries.Dictionary.train([text_of(n + seed).encode() for n in range(64)])

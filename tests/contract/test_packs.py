@@ -39,10 +39,12 @@ def test_missing_pack_reads_as_none(files):
 
 def test_deleted_pack_loses_its_index_and_can_be_deleted_again(files):
     files.put(PACK, b"0123456789", b"index")
+    assert files.read_index(PACK) == b"index"
     files.delete(PACK)
     files.delete(PACK)
 
     assert files.read(PACK, 0, 1) is None
+    assert files.read_index(PACK) is None
     assert list(files.packs()) == []
 
 

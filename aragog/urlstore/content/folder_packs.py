@@ -34,11 +34,10 @@ class FolderPacks(FileFolder):
                 os.close(file)
 
     def read_all(self, name: str) -> bytes | None:
-        with self._translate_errors():
-            try:
-                return self._path(check_name(name)).read_bytes()
-            except FileNotFoundError:
-                return None
+        return self._read_file(check_name(name))
+
+    def read_index(self, name: str) -> bytes | None:
+        return self._read_file(index_name(check_name(name)))
 
     def delete(self, name: str) -> None:
         path = self._path(check_name(name))
@@ -56,6 +55,13 @@ class FolderPacks(FileFolder):
                 with suppress(FileNotFoundError):  # the pack was deleted after it was listed
                     found = self._path(name).stat()
                     yield PackFile(name, found.st_size, found.st_mtime_ns // 1_000_000)
+
+    def _read_file(self, name: str) -> bytes | None:
+        with self._translate_errors():
+            try:
+                return self._path(name).read_bytes()
+            except FileNotFoundError:
+                return None
 
     def _names(self, folder: Path) -> list[str]:
         with self._translate_errors():

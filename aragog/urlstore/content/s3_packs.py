@@ -42,9 +42,10 @@ class S3Packs(S3Bucket):
         return None if found is None else found[0]
 
     def read_all(self, name: str) -> bytes | None:
-        with self._translate_errors():
-            found = self.read_object(self._name(check_name(name)))
-        return None if found is None else found[0]
+        return self._read_object(check_name(name))
+
+    def read_index(self, name: str) -> bytes | None:
+        return self._read_object(index_name(check_name(name)))
 
     def delete(self, name: str) -> None:
         check_name(name)
@@ -59,6 +60,11 @@ class S3Packs(S3Bucket):
             if NAME.fullmatch(name):
                 modified_ms = int(item["LastModified"].timestamp() * 1000)
                 yield PackFile(name, item["Size"], modified_ms)
+
+    def _read_object(self, name: str) -> bytes | None:
+        with self._translate_errors():
+            found = self.read_object(self._name(name))
+        return None if found is None else found[0]
 
     def _put(self, name: str, data: bytes) -> None:
         if len(data) < 2 * self._settings.s3_multipart_bytes:

@@ -102,6 +102,18 @@ class Beginning(NamedTuple):
     """The size of the whole record, decompressed."""
 
 
+def beginning_at(frame: Frame, dictionary: Dictionary | None) -> Beginning:
+    """
+    Return the beginning of one complete compressed record.
+
+    Raises:
+        CorruptContent: the beginning of the record is damaged.
+    """
+    data = decompress(frame.data[: _end_of_frame(frame.data, 0)], dictionary)
+    block, raw_bytes = read_beginning(data)
+    return Beginning(frame, data, block, raw_bytes)
+
+
 def beginnings(pack: bytes, dictionary: Dictionary | None) -> Iterator[Beginning]:
     """
     Yield the compressed records of a complete pack, in order. Bodies stay compressed.

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from aragog.urlstore.cdxj import Capture, _key_of_parts, ascii_json, line, surt_key, write_index
+from aragog.urlstore.cdxj import (
+    Capture,
+    _key_of_parts,
+    ascii_json,
+    line,
+    read_line,
+    surt_key,
+    write_index,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +72,20 @@ def test_index_is_sorted_by_bytes(tmp_path):
     write_index(tmp_path / "x.cdxj", ["b 1\n", "a,b)/ 1\n", "a)/ 2\n", "a)/ 1\n"])
 
     assert (tmp_path / "x.cdxj").read_text() == "a)/ 1\na)/ 2\na,b)/ 1\nb 1\n"
+
+
+def test_line_is_read_as_the_capture_that_it_was_made_from():
+    whole = Capture(
+        "https://a.test/é ?x", "20260101120000", "text/html", "200", "sha-256:1", 12, 34, "p"
+    )
+    assert read_line(line(whole)) == whole
+    bare = Capture("https://a.test/", "20260101120000", None, None, None, 12, 34, "p")
+    assert read_line(line(bare)) == bare
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "a 1 {", "a 1 []", 'a 1 {"url": "http://a.test/"}', "a 1 null", "a 1 3"]
+)
+def test_what_is_not_a_line_of_an_index_raises_value_error(text):
+    with pytest.raises(ValueError):
+        read_line(text)
