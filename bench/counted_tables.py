@@ -40,6 +40,9 @@ class CountedTable(SqliteTable):
     ) -> dict[bytes, Row]:
         return self._read(super().get_many(rows, columns))
 
+    def get_many_names(self, rows: Sequence[bytes], column: bytes) -> dict[bytes, Row]:
+        return self._read(super().get_many_names(rows, column))
+
     def get_many_needed(
         self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
     ) -> dict[bytes, Row]:

@@ -43,7 +43,8 @@ from zengraph.tables.sqlite.layout import Layout
 from zengraph.tables.sqlite.layouts import LAYOUTS
 
 _STATEMENTS = (
-    "get", "get_many", "get_many_needed", "fetch", "put", "check_and_put", "delete", "scan"
+    "get", "get_many", "get_many_names", "get_many_needed", "fetch", "put", "check_and_put", "delete",
+    "scan",
 )  # fmt: skip
 _READS_PER_WINDOW = 10
 

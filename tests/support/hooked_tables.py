@@ -29,6 +29,10 @@ class HookedTable(CellTable):
         self._before_read()
         return self._inner.get_many(rows, columns)
 
+    def get_many_names(self, rows, column):
+        self._before_read()
+        return self._inner.get_many_names(rows, column)
+
     def get_many_needed(self, rows, guide, unneeded):
         self._before_read()
         return self._inner.get_many_needed(rows, guide, unneeded)

@@ -51,6 +51,12 @@ class MemoryTable(CellTable):
     ) -> dict[bytes, Row]:
         return {row: cells for row in rows if (cells := self.get(row, columns))}
 
+    def get_many_names(self, rows: Sequence[bytes], column: bytes) -> dict[bytes, Row]:
+        return {
+            row: {c: cell if c == column else Cell(b"", 0) for c, cell in cells.items()}
+            for row, cells in self.get_many(rows).items()
+        }
+
     def get_many_needed(
         self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
     ) -> dict[bytes, Row]:

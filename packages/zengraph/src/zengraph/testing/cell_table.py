@@ -82,6 +82,25 @@ class CellTableContract(CheckAndPutContract):
         assert calls <= {(b"r1", cells[guide]), (b"\xff", cells[guide])}
 
     @BOTH
+    def test_names_of_all_cells_come_with_the_value_of_one(self, tables: Tables, name: str) -> None:
+        column, *others = [FAMILY[name] + b"%02d" % number for number in range(5)]
+        cells = {one: b"value of " + one for one in (column, *others)}
+        rows = [b"r%02d" % number for number in range(40)]
+        tables[name].put_many([(row, cells, 1000) for row in rows])
+        tables[name].delete(b"r01", [column], at_ms=1000)
+        tables[name].delete(b"r02", at_ms=1000)
+
+        found = tables[name].get_many_names([*rows, b"r99"], column)
+
+        assert found.keys() == {*rows} - {b"r02"}
+        assert found[b"r01"].keys() == {*others}
+        for row in found.keys() - {b"r01"}:
+            assert found[row].keys() == cells.keys()
+            assert found[row][column].value == cells[column]
+            assert {found[row][other].value for other in others} <= {b"", *cells.values()}
+        assert tables[name].get_many_names([], column) == {}
+
+    @BOTH
     def test_sizes_match_the_values(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])

@@ -19,6 +19,7 @@ from itertools import product
 
 from zengraph.links._inlinks import list_block
 from zengraph.links._inlinks.group_rows import DIGITS, FAN_OUT, MAX_DEPTH, ListGroup
+from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import CellTable
 
 ByGroup = Mapping[bytes, list_block.Lists]
@@ -52,7 +53,7 @@ def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, 
     open_groups = dict(deepest)
     for depth in range(max(deepest.values(), default=0)):
         keys = {group: _level(group, depth) for group in open_groups}
-        rows = table.get_many([key for level in keys.values() for key in level])
+        rows = table.get_many_names([key for level in keys.values() for key in level], HEADER)
         for group, level in keys.items():
             passable = all(key in rows and ListGroup(key, rows[key]).is_passed_on for key in level)
             if passable:

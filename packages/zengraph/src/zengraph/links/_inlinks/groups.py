@@ -31,7 +31,8 @@ from typing import NamedTuple
 from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.links._inlinks import list_block, postings
 from zengraph.links._inlinks.delta_filter import filter_cells
-from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended, number_of
+from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended
+from zengraph.links._inlinks.group_checks import Checks, delta_to_check, groups_to_check
 from zengraph.links._inlinks.group_rows import (
     BUFFER_FACTOR,
     COLLECTOR_DEPTH,
@@ -42,7 +43,6 @@ from zengraph.links._inlinks.group_rows import (
     ListGroup,
     Pass,
     group_key,
-    large_delta,
     lists_below,
     many_deltas,
     max_lines,
@@ -121,7 +121,7 @@ class Groups:
             for key, part in lists_below(group, lists, depths.get(group, 0)).items()
         ]
         touched = {list_id[:GROUP_BYTES] for list_id in removals}
-        look = self._put_deltas(deltas, now_ms) | touched
+        look = self._put_deltas(deltas, now_ms) | dict.fromkeys(touched)
         all_long: set[bytes] = set()
         while look:
             groups = self._groups(look)
@@ -138,10 +138,11 @@ class Groups:
         """
         all_long: set[bytes] = set()
         for depth in range(MAX_DEPTH + 1):
-            look = keys = {group_key(list_id, depth) for list_id in list_ids}
+            keys = {group_key(list_id, depth) for list_id in list_ids}
+            look: Checks = dict.fromkeys(keys)
             while look:
                 again, long = self._tidy(self._groups(look), now_ms, now=keys, down=keys)
-                look = again & keys
+                look = dict.fromkeys(again.keys() & keys)
                 all_long |= long
         return all_long
 
@@ -155,26 +156,20 @@ class Groups:
             return False
         return self._replace([(group, group.header._replace(divided=True))])[0] is not None
 
-    def _groups(self, keys: Iterable[bytes]) -> list[ListGroup]:
-        return [ListGroup(key, row) for key, row in self._table.get_many(sorted(keys)).items()]
+    def _groups(self, checks: Checks) -> list[ListGroup]:
+        return groups_to_check(self._table, checks, self._limits)
 
     def _put_deltas(
         self, deltas: Iterable[tuple[bytes, list_block.Lists, int]], now_ms: int
-    ) -> set[bytes]:
-        """
-        Write (group key, lists, name) deltas. Returns the keys of groups that may need merging.
-
-        A check costs as much as a write, so a group is checked only after a large delta or every
-        eighth small one.
-        """
-        every = self._limits.many_deltas
-        look, puts = set[bytes](), []
+    ) -> Checks:
+        """Write (group key, lists, name) deltas. Returns the groups that may need merging."""
+        look: Checks = {}
+        puts = []
         for key, lists, name in sorted(deltas, key=itemgetter(0)):
             block = list_block.pack(lists)
             puts.append((key, {delta_column(name): block}, now_ms))
-            large = list_block.lines_in([block]) > large_delta(key, self._limits.large_lines)
-            if large or (key[-1] + number_of(name)) % every == 0:
-                look.add(key)
+            if delta := delta_to_check(key, name, block, self._limits):
+                look[key] = delta
         for at in range(0, len(puts), _PUT_ROWS):
             self._table.put_many(puts[at : at + _PUT_ROWS])
         return look
@@ -186,13 +181,13 @@ class Groups:
         *,
         now: Container[bytes] = (),
         down: Container[bytes] = (),
-    ) -> tuple[set[bytes], set[bytes]]:
+    ) -> tuple[Checks, set[bytes]]:
         """
         Merge groups with many deltas, and pass on the lines of groups with too many lines.
 
         Groups in `now` are always merged. Divided groups in `down` always pass on their lines.
-        Returns the keys of the groups to check next (those below, and those that another process
-        has changed), and the ids of the long lists.
+        Returns the groups to check next (those below, and those that another process has changed),
+        as `groups_to_check` takes them, and the ids of the long lists.
         """
         routes, left = self._routes(groups, down)
         edits = [e for g in groups if (e := self._edit(g, routes, now=g.key in now))]
@@ -215,14 +210,15 @@ class Groups:
                 removed += edit.merged.removed if edit.merged else ()
         below, long, passed = self._pass_on(passing_groups, now_ms)
         look |= {p.group.key for p in passing_groups} - {group.key for group, _ in passed}
+        # Check these again when the groups below them are empty.
+        look |= left.keys()
         self._drop_deltas([*ended, *(group for group, _ in passed)])
         self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
-        if not left:
-            return look | below, long
-        # Check these groups again when those below them are empty.
-        keys = {*chain.from_iterable(left.values())}
-        more, also_long = self._tidy(self._groups(keys), now_ms, down=keys)
-        return look | below | more | left.keys(), long | also_long
+        if left:
+            checks: Checks = dict.fromkeys(chain.from_iterable(left.values()))
+            more, also_long = self._tidy(self._groups(checks), now_ms, down=checks)
+            below, long = below | more, long | also_long
+        return below | dict.fromkeys(look), long
 
     def _routes(
         self, groups: Sequence[ListGroup], down: Container[bytes]
@@ -287,7 +283,7 @@ class Groups:
 
     def _pass_on(
         self, passing_groups: Sequence[_PassingOn], now_ms: int
-    ) -> tuple[set[bytes], set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
+    ) -> tuple[Checks, set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
         """
         Execute passes that have begun.
 

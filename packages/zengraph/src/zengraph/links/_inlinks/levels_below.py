@@ -46,7 +46,7 @@ def left_below(table: CellTable, keys: Collection[bytes]) -> dict[bytes, list[by
     Omits a group if one below it is not divided, which happens only if that group's header was
     lost.
     """
-    rows = table.get_many([key + digit for key in keys for digit in DIGITS])
+    rows = table.get_many_names([key + digit for key in keys for digit in DIGITS], HEADER)
     groups = {key: ListGroup(key, row) for key, row in rows.items()}
     below = {key: [groups.get(key + digit) for digit in DIGITS] for key in keys}
     return {

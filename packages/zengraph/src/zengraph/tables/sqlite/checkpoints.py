@@ -1,8 +1,10 @@
 """
 Move finished transactions from the write-ahead logs into the SQLite files.
 
-One thread per process moves them, so that writers need not wait. If a log still grows past 256 MB,
-writers wait until all of it has been moved. That slows them to the disk's speed.
+One thread per process moves them, so that writers need not wait. A page that was changed several
+times is moved only once. In a large file, that takes more transactions, because they change more
+different pages. So the thread lets a large file's log grow longer. If a log still grows past
+256 MB, writers wait until all of it has been moved. That slows them to the disk's speed.
 
 SQLite overwrites a fully moved log from its start but never shrinks the file. So the file's size
 shows only how large the log once was. Its frames (one for each written page) show how much is in
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from zengraph.tables.sqlite.health import Health
 
+_FILE_SHARE = 16
 _HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
 
@@ -30,8 +33,14 @@ class CheckpointTimes:
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
     """The background thread moves them when more than this many bytes are left."""
+    large_past_bytes: int = 16 * 1024 * 1024
+    """The same for a large file: a sixteenth of the file, between `past_bytes` and this number."""
     restart_past_bytes: int = 256 * 1024 * 1024
     """With more than this many bytes of a log in use, a writer waits until everything is moved."""
+
+    def most_left(self, file_bytes: int) -> int:
+        """Return how many bytes of a log may be left before they are moved to a file of a size."""
+        return max(self.past_bytes, min(file_bytes // _FILE_SHARE, self.large_past_bytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ class Checkpoints:
             self.log_is_long[number] = use.frames * use.frame_bytes > self._times.restart_past_bytes
             salts, moved = self._moved.get(number, (b"", 0))
             left = use.frames - (moved if salts == use.salts else 0)
-            if left * use.frame_bytes > self._times.past_bytes:
+            if left * use.frame_bytes > self._times.most_left(path.stat().st_size):
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()

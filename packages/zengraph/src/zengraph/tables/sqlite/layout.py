@@ -54,6 +54,13 @@ class Layout(Protocol):
         del guide, unneeded
         return self.get_many(db, rows, None)
 
+    def get_many_names(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], column: bytes
+    ) -> dict[bytes, Row]:
+        """See `CellTable.get_many_names`."""
+        del column
+        return self.get_many(db, rows, None)
+
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:

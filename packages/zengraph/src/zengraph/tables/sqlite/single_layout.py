@@ -43,6 +43,8 @@ class Single(Layout):
             f"{sql.removesuffix('row=column1')}row=? AND col=column1"
             for sql in statements_for(name, "col, value, at")
         ]
+        # Columns are in the key's index. SQLite reads a cell itself only if it needs the value.
+        self._get_names = statements_for(name, "row, col, CASE WHEN col=? THEN value END")
         self._put = (
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT (row, col) DO UPDATE SET at=excluded.at, value=excluded.value "
@@ -118,6 +120,20 @@ class Single(Layout):
             for column, value, at_ms in db.execute(self._get_cells[len(some) - 1], (*some, row)):
                 cells[column] = Cell(value, at_ms)
         return cells
+
+    def get_many_names(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], column: bytes
+    ) -> dict[bytes, Row]:
+        result: dict[bytes, Row] = {}
+        for at in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
+            some = rows[at : at + MAX_ROWS_PER_STATEMENT]
+            size = 0
+            for row, name, value in db.execute(self._get_names[len(some) - 1], (column, *some)):
+                cell = Cell(value or b"", 0)
+                size += len(cell.value)
+                result.setdefault(row, {})[name] = cell
+            count_read(size)
+        return result
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         db.executemany(

@@ -93,6 +93,13 @@ class SqliteTable(CellTable):
             raise self._shards.translate(error, first_byte) from error
         return cells_of
 
+    def get_many_names(self, rows: Sequence[bytes], column: bytes) -> dict[bytes, Row]:
+        cells_of: dict[bytes, Row] = {}
+        for first_byte, file_items in self._group_by_file(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                cells_of |= self._layout.get_many_names(db, file_items, column)
+        return cells_of
+
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
