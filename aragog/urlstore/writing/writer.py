@@ -108,7 +108,7 @@ class PageWriter:
         plans = self._page_planner.plan(targets)
         plans, ticket = plan_bodies.put_bodies(self._bodies, plans)
         newest = [plan for plan in plans if plan.target.is_newest]
-        current = [plan for plan in plans if plan.target.is_current]
+        current = [plan for plan in newest if not plan.target.copy]
         unused = plan_bodies.unused_records(plans)
         plan_bodies.record_sharing(self._bodies, plans)
         self._write_links(current, now_ms)
