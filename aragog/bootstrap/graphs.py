@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from aragog.api.operations.graphs import ApplicationGraphs
-from aragog.bootstrap.stores import sqlite_tables, tables, timed_tables
+from aragog.bootstrap.stores import sqlite_tables, tables
+from aragog.bootstrap.timed_stores import TimedTables
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL
 from aragog.urlstore.zen_remedies import REMEDIES
@@ -21,7 +22,7 @@ def application_graphs(settings: Settings) -> ApplicationGraphs:
     """Return the graphs. With an embedded engine, each creates its tables when it is opened."""
 
     def open_tables(name: str) -> Tables:
-        engine = timed_tables(graph_tables(settings, name))
+        engine = TimedTables(graph_tables(settings, name))
         if settings.store.is_embedded:
             engine.create()
         return engine

@@ -1,4 +1,4 @@
-"""Open the configured store and measure every operation on it."""
+"""Open the configured store, with every operation on it measured (`timed_stores`)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from aragog.bootstrap.timed_stores import TimedContent, TimedPacks, TimedTables
 from aragog.crawl.pipeline.site_rules import install_site_rules
-from aragog.observability.instruments import (
-    CONTENT_SECONDS,
-    READ_CACHE_READS,
-    STORE_SECONDS,
-    Histogram,
-    timed_calls,
-)
+from aragog.observability.instruments import READ_CACHE_READS
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import require
 from aragog.settings import Settings, StoreSettings
 from aragog.settings.extractor_names import field_prefix
 from aragog.urlstore.content import open_content, open_packs
-from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.zen_remedies import HBASE_REMEDIES, REMEDIES
-from zengraph.tables import CellTable, Tables
+from zengraph.tables import Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.tables.read_cache import CachedTables, ReadCache
 
@@ -141,7 +134,7 @@ def replaced_files(settings: Settings) -> list[Path]:
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     """Open the UrlStore. This creates its tables if the engine is embedded."""
-    engine = timed_tables(tables(settings))
+    engine = TimedTables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
     return _open_store(engine, settings, clock)
@@ -149,18 +142,18 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
 
 def serving_store(settings: Settings) -> UrlStore:
     """Open the UrlStore for an API process. It caches plain reads for `serving.read_cache_s`."""
-    serving, engine = settings.serving, timed_tables(tables(settings))
+    serving, engine = settings.serving, TimedTables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
     if serving.read_cache_s > 0:
         cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes, on_read=_count_reads)
-        engine = cast("Tables", CachedTables(engine, cache))
+        return _open_store(CachedTables(engine, cache), settings, None)
     return _open_store(engine, settings, None)
 
 
 def replica_store(settings: Settings) -> UrlStore:
     """Open the UrlStore for reads on the replica (`serving.standby_dsn`)."""
-    return _open_store(timed_tables(replica_tables(settings)), settings, None)
+    return _open_store(TimedTables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
@@ -172,7 +165,7 @@ def replica_tables(settings: Settings) -> Tables:
 
 def _open_store(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
     install_site_rules(settings)
-    content = timed_content(open_content(settings.content, settings.data_dir))
+    content = TimedContent(open_content(settings.content, settings.data_dir))
     formats = {f"{field_prefix(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(
@@ -181,7 +174,7 @@ def _open_store(engine: Tables, settings: Settings, clock: Clock | None) -> UrlS
         store,
         clock or SystemClock(),
         settings.refresh,
-        packs=timed_packs(open_packs(settings.content, settings.data_dir)),
+        packs=TimedPacks(open_packs(settings.content, settings.data_dir)),
         content_settings=settings.content,
     )
 
@@ -193,56 +186,3 @@ def _count_reads(hits: int, misses: int) -> None:
     _HITS.add(hits)
     if misses:
         _MISSES.add(misses)
-
-
-_TABLE_METHODS = (
-    "get", "get_many", "values_many", "put", "put_many", "delete", "delete_many",
-    "check_and_put", "check_and_put_many", "incr",
-)  # fmt: skip
-
-
-_PACK_METHODS = ("put", "read", "delete")
-_CONTENT_METHODS = ("put", "put_many", "get", "delete")
-
-
-class _TimedAdapter:
-    def __init__(
-        self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""
-    ) -> None:
-        self._adapter = adapter
-        for name in names:
-            series = histogram.labels(prefix + name)
-            setattr(self, name, timed_calls(getattr(adapter, name), series))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._adapter, name)
-
-
-class _TimedTables(_TimedAdapter):
-    def __init__(self, adapter: Tables) -> None:
-        super().__init__(adapter, ("write",), STORE_SECONDS)
-        self._tables: dict[str, CellTable] = {}
-
-    def __getitem__(self, name: str) -> CellTable:
-        if name not in self._tables:
-            timed_table = _TimedAdapter(self._adapter[name], _TABLE_METHODS, STORE_SECONDS)
-            self._tables[name] = cast("CellTable", timed_table)
-        return self._tables[name]
-
-
-def timed_tables(tables: Tables) -> Tables:
-    """Measure each operation on the tables, except scans, in `aragog_store_seconds`."""
-    return cast("Tables", _TimedTables(tables))
-
-
-def timed_packs(packs: PackFiles) -> PackFiles:
-    """
-    Measure the operations on pack files in `aragog_content_seconds`, as `pack_put`, `pack_read` and
-    `pack_delete`.
-    """
-    return cast("PackFiles", _TimedAdapter(packs, _PACK_METHODS, CONTENT_SECONDS, "pack_"))
-
-
-def timed_content(content: ContentStore) -> ContentStore:
-    """Measure operations on the content store, except listing, in `aragog_content_seconds`."""
-    return cast("ContentStore", _TimedAdapter(content, _CONTENT_METHODS, CONTENT_SECONDS))

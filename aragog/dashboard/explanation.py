@@ -13,6 +13,7 @@ from aragog.api.operations.values import Explanation, ExplanationSection
 from aragog.api.operations.values import ExplanationLine as Line
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.slots import DomainReport
+from aragog.crawl.traps.template_states import why_not_followed
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
@@ -215,7 +216,8 @@ def _explain_queue(url: str, components: Components) -> Iterator[Line]:
         yield Line("waits for", _waits_for(url, components))
     name = host(url)
     budget = components.traps.read([name])[name].budget
-    if reason := budget.why_not(url, components.traps.decisions().get(name, {})):
+    decisions = components.traps.decisions().get(name, {})
+    if reason := why_not_followed(budget, url, decisions):
         yield Line("links to it", "are not followed", reason)
 
 

@@ -28,6 +28,13 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     """
     Load the settings from a TOML file and the environment. The environment takes precedence.
 
+    >>> settings = load_settings(environ={"ARAGOG_POLITENESS__QPS": "0.5"})
+    >>> settings.politeness.qps
+    0.5
+    >>> load_settings(environ={"ARAGOG_POLITENESS__RATE": "0.5"})
+    Traceback (most recent call last):
+    aragog.errors.ConfigError: ...
+
     Args:
         path: the file. None means `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
         environ: None means `os.environ`.

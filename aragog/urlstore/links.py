@@ -132,7 +132,16 @@ def _invalid_cursor(cursor: str) -> BadInput:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Outlinks and inlinks of the page that a URL leads to; threads may share it."""
+    """
+    Outlinks and inlinks of the page that a URL leads to; threads may share it.
+
+    >>> store.links.add("http://shop.example/", [OutLink("http://shop.example/hat", "A hat")])
+    >>> [(link.url, link.text) for link in store.links.outlinks("http://shop.example/").items]
+    [('http://shop.example/hat', 'A hat')]
+    >>> report = store.maintenance.compact_links()
+    >>> [link.url for link in store.links.inlinks("http://shop.example/hat").items]
+    ['http://shop.example/']
+    """
 
     reader: LinkReader
     writer: OutlinkWriter

@@ -173,7 +173,18 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
-    """The result of one fetch. A failed fetch has only facts."""
+    """
+    The result of one fetch. A failed fetch has only facts.
+
+    >>> shop, other = "http://shop.example/", "http://shop.example/index.html"
+    >>> fetched = PageWrite(
+    ...     url=other, final_url=shop, canonical_url=shop, fetched_at_ms=1_700_000_000_000,
+    ...     fields={"page.title": b'"Shop"'},
+    ... )
+    >>> [written] = store.write_pages([fetched])
+    >>> store.get(other).url, store.get(other).canonical_url
+    ('http://shop.example/index.html', 'http://shop.example/')
+    """
 
     url: str
     """The requested URL, normalized."""

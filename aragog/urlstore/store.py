@@ -56,6 +56,18 @@ class UrlStore:
     """
     The parts of a store, and the calls that most users need.
 
+    >>> version = store.put("HTTP://Shop.example:80/hat?utm_source=mail", {"note": b"cheap"})
+    >>> store.get("http://shop.example/hat").fields
+    {'note': b'cheap'}
+    >>> records = store.get_many(["http://shop.example/hat#top", "http://shop.example/bag"])
+    >>> [record and record.url for record in records]
+    ['http://shop.example/hat', None]
+    >>> store.put_content("http://shop.example/hat", b"<h1>Hat</h1>")
+    >>> store.content("http://shop.example/hat").body
+    b'<h1>Hat</h1>'
+
+    `aragog.bootstrap.stores.url_store(load_settings())` opens the configured store.
+
     Any number of processes may open the same tables; threads may share the store. Every method that
     takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if the
     tables do not respond.

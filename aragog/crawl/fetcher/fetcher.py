@@ -37,6 +37,14 @@ class Fetcher:
     """
     Fetches URLs and reuses connections. Thread-safe. Must not be used across a fork.
 
+    >>> fetcher = Fetcher(settings.fetch)
+    >>> outcome = fetcher.fetch(url)
+    >>> outcome.outcome.value, outcome.status, outcome.body
+    ('Fetched', 200, b'<h1>Hat</h1>')
+    >>> fetcher.fetch("http://10.0.0.1/").outcome.value  # a private address
+    'Blocked'
+    >>> fetcher.close()
+
     Args:
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.

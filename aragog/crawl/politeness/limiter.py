@@ -49,8 +49,7 @@ from aragog.settings import PolitenessSettings
 ERRORS_BEFORE_BACKOFF = 3
 MAX_BACKOFF_PERCENT = 3_200
 MAX_DOMAINS = 100_000
-# A slot further ahead than this must come from a wrong clock.
-MAX_LEAD_S = 10.0
+MAX_LEAD_S = 10.0  # a slot further ahead must come from a wrong clock
 # About how long a stopped domain's URL waits before it is tried again.
 STOPPED_RETRY_S = 300.0
 _RESERVED_SLOTS = SLOTS.labels("reserved")
@@ -59,6 +58,12 @@ _RESERVED_SLOTS = SLOTS.labels("reserved")
 class Limiter:
     """
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
+
+    >>> limiter = Limiter([redis_url], PolitenessSettings(qps=0.5))
+    >>> key = limiter.key_for("http://www.shop.example/hat")
+    >>> first, second = limiter.reserve([SlotRequest(key)] * 2)
+    >>> key, first.wait_ms, round((second.at_ms - first.at_ms) / 1000)
+    ('shop.example', 0, 2)
 
     Args:
         nodes: Redis URLs, until operators change the ring (`aragog.crawl.politeness.nodes.ring`).
@@ -139,10 +144,7 @@ class Limiter:
         return self.rates.is_closed(key, self._nodes.node_for(key).now_us)
 
     def _closed_result(self, key: str) -> RateExceeded:
-        """
-        Return the result for a closed domain. The waits vary, so that callers do not all return at
-        once.
-        """
+        # The waits vary, so that callers do not all return at once.
         wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
         return RateExceeded(key, ceil_ms(self._nodes.node_for(key).now_us() + wait_s * 1e6))
 
@@ -327,7 +329,7 @@ class Limiter:
         scripts.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
-        self._backoff.report_many([(key, ok)])
+        self.report_many([(key, ok)])
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """Report whether requests succeeded; see `Backoff.report_many`."""

@@ -28,6 +28,7 @@ from aragog.crawl.traps.held_links import HeldLink, HeldLinks, Move, Moved, Move
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import PageLink, judge, judge_stored
+from aragog.crawl.traps.template_states import closed_templates
 from aragog.crawl.traps.traits import PageTraits
 from aragog.crawl.traps.trap_store import ClosedTemplate, StoredBudget, TrapStore
 from urlspelling.domain import host
@@ -268,7 +269,7 @@ class LinkBudgets:
 
 def closed_of(budget: HostBudget) -> set[str]:
     """The closed URL templates."""
-    return set(budget.closed())
+    return set(closed_templates(budget))
 
 
 def _note_moved(budget: HostBudget, moved: Moved) -> None:

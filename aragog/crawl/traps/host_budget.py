@@ -26,7 +26,7 @@ from aragog.crawl.traps.pair_sample import PairSample
 from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.series_ends import MIN_BEYOND, SURELY_BEYOND, SeriesEnds
 from aragog.crawl.traps.template_record import TemplateRecord
-from aragog.crawl.traps.templates import FROM_WITHIN, PathWords, UrlTemplates, hash_of, templates_of
+from aragog.crawl.traps.templates import PathWords, UrlTemplates, hash_of, templates_of
 
 EXPECTED, WEIGHT = 0.6, 2.0
 """The share of useful pages expected of a new template, and how many pages this guess counts as."""
@@ -221,12 +221,12 @@ class HostBudget:
         within = self.records.get(is_of.from_within)
         if within and self.origins.is_from_within(is_of.own):
             chance = min(chance, within.shrunk(chance, WEIGHT))
-        if self._is_function(is_of):
+        if self.names_function(is_of):
             chance = min(chance, FUNCTION)
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
 
-    def _is_function(self, is_of: UrlTemplates) -> bool:
+    def names_function(self, is_of: UrlTemplates) -> bool:
         """True if a URL names a function, and its template has not yet proved to be useful."""
         finest = self.records.get(is_of.finest)
         return bool(is_of.function) and not (finest is not None and finest.is_sure)
@@ -381,43 +381,6 @@ class HostBudget:
         self.doubtful.clear()
         for one in self.records.values():
             one.pending = 0
-
-    def why_not(self, url: str, decisions: dict[str, TemplateDecision]) -> str:
-        """Return why a link is not followed now; "" if nothing blocks it. Changes nothing."""
-        words = PathWords({place: list(known) for place, known in self.words.words.items()})
-        is_of = templates_of(url, words)
-        names = (*is_of.templates, *(part.template for part in is_of.parts))
-        for name in names:
-            if decisions.get(name) is TemplateDecision.CLOSED:
-                return f"{name}: closed by an operator"
-        if any(decisions.get(name) is TemplateDecision.OPEN for name in names):
-            return ""
-        closed = self.closed()
-        reason = next((f"{name}: {closed[name]}" for name in names if name in closed), "")
-        return reason or ("" if is_of.own in self.seen else self._why_held(is_of))
-
-    def _why_held(self, is_of: UrlTemplates) -> str:
-        if self._is_function(is_of):
-            return f"{is_of.function}: names a function of the site, and few of these are tried"
-        return ""
-
-    def state(self, name: str) -> str:
-        """Return the state of a template: `open`, `closed` or `on trial`."""
-        one = self.records[name]
-        if one.is_labyrinth or one.is_meaningless:
-            return "closed"
-        if not one.brought and not one.nothing:
-            return "on trial"
-        chance = one.shrunk(EXPECTED, WEIGHT)
-        return "closed" if chance < LAST_CHANCE else "on trial" if chance < LIKELY else "open"
-
-    def closed(self) -> dict[str, str]:
-        """Return the closed templates, each with the reason."""
-        return {
-            name: one.reason
-            for name, one in self.records.items()
-            if self.state(name) == "closed" and not name.endswith(FROM_WITHIN)
-        }
 
 
 def _without(one: TemplateRecord, finer: TemplateRecord) -> TemplateRecord:

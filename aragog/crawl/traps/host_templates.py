@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aragog.crawl.traps.host_budget import TemplateDecision
+from aragog.crawl.traps.template_states import closed_templates, template_state
 from aragog.crawl.traps.templates import FROM_WITHIN
 from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import BadInput
@@ -52,11 +53,16 @@ def host_templates(store: TrapStore, host: str) -> HostTemplates:
         BrokerUnavailable: Redis does not respond.
     """
     budget = store.read([host])[host].budget
-    closed = budget.closed()
+    closed = closed_templates(budget)
     decided = store.decisions().get(host, {})
     found = {
         name: HostTemplate(
-            name, budget.state(name), LEARNED, one.brought, one.nothing, closed.get(name, "")
+            name,
+            template_state(budget, name),
+            LEARNED,
+            one.brought,
+            one.nothing,
+            closed.get(name, ""),
         )
         for name, one in budget.records.items()
         if not name.endswith(FROM_WITHIN)

@@ -10,24 +10,25 @@ from zengraph.records import Mutation
 
 def put(plan: PageWritePlan) -> list[Mutation]:
     """Return the mutations that add a page's new entries."""
-    likeness = plan.page.likeness
-    if nodes.LIKENESS not in plan.cells or plan.stale:
+    target, likeness = plan.target, plan.target.page.likeness
+    if nodes.LIKENESS not in plan.cells or target.stale:
         return []
     puts: list[Mutation] = []
-    if likeness != nodes.stored_likeness(plan.row):
-        puts += entry_put(plan.canonical, likeness, plan.at_ms)
-    packed = plan.page.content.packed if plan.page.content else None
+    if likeness != nodes.stored_likeness(target.row):
+        puts += entry_put(target.canonical, likeness, target.at_ms)
+    packed = target.page.content.packed if target.page.content else None
     if packed and plan.cells.get(nodes.CONTENT_PACK) == packed.pointer.cell():
-        puts += original_put(plan.canonical, likeness, plan.at_ms)
+        puts += original_put(target.canonical, likeness, target.at_ms)
     return puts
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     """Return the previous body's entries, each with the timestamp for its deletion."""
-    if nodes.LIKENESS not in plan.cells or plan.stale:
+    target = plan.target
+    if nodes.LIKENESS not in plan.cells or target.stale:
         return []
-    if entry_name(plan.canonical, plan.page.likeness) == entry_name(
-        plan.canonical, nodes.stored_likeness(plan.row)
+    if entry_name(target.canonical, target.page.likeness) == entry_name(
+        target.canonical, nodes.stored_likeness(target.row)
     ):
         return []
-    return stored_entries(plan.canonical, plan.row)
+    return stored_entries(target.canonical, target.row)

@@ -20,7 +20,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.feed import Values, feed_text, item_name
 from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, record_names
 from aragog.urlstore.nodes import Nodes, facts_of
-from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.page_plan import PageTarget, PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
@@ -42,30 +42,30 @@ class _OtherPageItem(NamedTuple):
 
 def puts(plan: PageWritePlan) -> list[Mutation]:
     """Return the index records of items that are new on a page."""
-    url = plan.canonical
+    url = plan.target.canonical
     names = {
         name
         for field, value in _items_in(plan)
-        for name in record_names(url, field, value) - _stored_names(plan, field)
+        for name in record_names(url, field, value) - _stored_names(plan.target, field)
     }
-    return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
+    return [put_record(name, {_PAGE: url.encode()}, plan.target.at_ms) for name in sorted(names)]
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     """Return the index records of removed items, each with the timestamp for its deletion."""
-    written = dict(_items_in(plan))
-    fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
+    target, written = plan.target, dict(_items_in(plan))
+    fields = {*written, *(name for name in target.gone if kind_from_field(name))}
     return [
-        (name, plan.row[nodes.field_column(field)].at_ms)
+        (name, target.row[nodes.field_column(field)].at_ms)
         for field in sorted(fields)
         for name in sorted(
-            _stored_names(plan, field) - record_names(plan.canonical, field, written.get(field))
+            _stored_names(target, field) - record_names(target.canonical, field, written.get(field))
         )
     ]
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    names = _names_of_items(tuple(plan.page.fields))
+    names = _names_of_items(tuple(plan.target.page.fields))
     written = [(name, plan.cells.get(nodes.field_column(name))) for name in names]
     return [(name, value) for name, value in written if value is not None]
 
@@ -78,9 +78,9 @@ def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:
-    cell = plan.row.get(nodes.field_column(field))
-    return record_names(plan.canonical, field, cell.value) if cell else set()
+def _stored_names(target: PageTarget, field: str) -> set[bytes]:
+    cell = target.row.get(nodes.field_column(field))
+    return record_names(target.canonical, field, cell.value) if cell else set()
 
 
 class ItemNews:
@@ -91,7 +91,7 @@ class ItemNews:
         self._nodes = Nodes(zen)
         self._clock = zen.clock
 
-    def of(self, plan: PageWritePlan) -> dict[str, Values]:
+    def of(self, target: PageTarget, changed: Sequence[str]) -> dict[str, Values]:
         """
         Return each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
@@ -100,16 +100,16 @@ class ItemNews:
         short scan for each changed item with a key, and one multi-get for all.
         """
         changes: dict[str, Values] = {}
-        for field in sorted(name for name in plan.changed if kind_from_field(name)):
-            changes |= self._field_changes(plan, field)
+        for field in sorted(name for name in changed if kind_from_field(name)):
+            changes |= self._field_changes(target, field)
         if len(changes) > MAX_NEWS:
-            item_fields = {field: (None, None) for field in plan.changed if kind_from_field(field)}
+            item_fields = {field: (None, None) for field in changed if kind_from_field(field)}
             changes = {**dict(islice(changes.items(), MAX_NEWS)), **item_fields}
         return changes
 
-    def _field_changes(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
-        stored = plan.page.fields.get(field)
-        before, now = item_fields(plan.row, field), PageItems.read(stored)
+    def _field_changes(self, target: PageTarget, field: str) -> dict[str, Values]:
+        stored = target.page.fields.get(field)
+        before, now = item_fields(target.row, field), PageItems.read(stored)
         old_items, new_items = _by_key(before), _by_key(now)
         changed = [
             key
@@ -117,13 +117,13 @@ class ItemNews:
             if old_items.get(key) != new_items.get(key)
         ]
         other_items = self._items_on_other_pages(
-            plan, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS]
+            target, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS]
         )
         changes: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
-            cell = plan.row.get(nodes.field_column(field))
+            cell = target.row.get(nodes.field_column(field))
             changes[field] = feed_text(cell and cell.value), feed_text(stored)
-        seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
+        seen_ms = int(facts_of(target.row).get("fetched_at_ms") or 0)
         for key in changed:
             changes |= _compare_item(
                 item_name(field, key),
@@ -135,7 +135,7 @@ class ItemNews:
         return changes
 
     def _items_on_other_pages(
-        self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
+        self, target: PageTarget, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OtherPageItem]:
         """Return these items from the most recently fetched other page that has them."""
         kind = kind_from_field(field) or ""
@@ -144,7 +144,7 @@ class ItemNews:
             entries = self._index.of_item(key_prefix(site, kind, key))
             page_urls = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
             entries.close()
-            if page_urls := [url for url in page_urls if url != plan.canonical]:
+            if page_urls := [url for url in page_urls if url != target.canonical]:
                 pages[key] = page_urls
         urls = sorted({url for page_urls in pages.values() for url in page_urls})
         if not urls:
@@ -153,7 +153,7 @@ class ItemNews:
         items = {
             url: (_by_key(item_fields(row, field)), int(facts_of(row).get("fetched_at_ms") or 0))
             for url, (canonical, row) in rows.items()
-            if canonical != plan.canonical and self._is_shown(row)
+            if canonical != target.canonical and self._is_shown(row)
         }
         newest_items: dict[str, _OtherPageItem] = {}
         for key, page_urls in pages.items():

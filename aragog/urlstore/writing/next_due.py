@@ -38,6 +38,12 @@ class NextFetch(NamedTuple):
     """The new cell with the page's mark (`signal_marks`), if the page changed and no file had
     reported this. None keeps the stored cell."""
 
+    @property
+    def cells(self) -> dict[bytes, bytes]:
+        """The cells to write to the page's node."""
+        cells = {nodes.REFRESH: self.cell}
+        return cells if self.mark is None else {**cells, nodes.SIGNAL: self.mark}
+
 
 def read_state(row: Row) -> RefreshState | None:
     """Return the stored refresh state, or None if it is absent or its version is unknown."""

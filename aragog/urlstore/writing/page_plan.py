@@ -1,68 +1,52 @@
 """
-Page write plans: the changes to the store for one fetched page.
+What a fetched page changes in the store.
 
-A plan is created from nodes, and then filled in place: facts, fields, next fetch and histories
-(`plan_cells`), content (`plan_bodies`). No I/O.
+`WritePlanner` decides on a page's target, and `PagePlanner` adds what is written there. Both values
+are immutable, and complete when they are created. No I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.feed import Change, Values
+from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
-from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.records import ContentWrite, PageWrite, SharedBody, Written
 from aragog.urlstore.signal_trust import Evidence
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED
 from urlspelling.domain import host
 from zengraph.records import Row
 
+NO_CELLS: Mapping[bytes, bytes] = MappingProxyType({})
 
-@dataclass(slots=True)
-class PageWritePlan:
-    """The changes for one page, its target node, and that node's data."""
+
+class PageTarget(NamedTuple):
+    """The node that a page is written to, and what is stored there."""
 
     page: PageWrite
     canonical: str
     """The URL whose node receives the page."""
     row: Row
+    """The node of `canonical`."""
+    requested_row: Row
+    """The node of the fetched URL; equals `row` unless the URL led elsewhere before."""
+    judgment: Judgment
+    """Why the page goes to this node."""
     older_by_ms: int
     """How much later the stored data was fetched; 0 if it was not later."""
     refused: bool
     """True if the node was taken down, or was removed or withdrawn after this fetch."""
-    judgment: Judgment
-    """Why the page goes to this node."""
-    cells: dict[bytes, bytes] = field(default_factory=dict)
-    """The cells to write to the canonical URL's node, with the time of the fetch."""
-    aliases: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    """Fields whose values differ from the stored values."""
-    item_news: Mapping[str, Values] = field(default_factory=dict)
-    """The changes to the page's items, by their names in the change feed."""
+    aliases: Sequence[str] = ()
+    """The URLs that point to the node from now on."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found only in earlier fetches."""
     gone: frozenset[str] = frozenset()
     """The missing fields whose stored value is from the pipeline. They will be deleted."""
-    late_facts: bytes | None = None
-    """The facts to write if a later failed attempt is already stored."""
-    body: ContentPut | None = None
-    """The object to store before the node points to it."""
-    unpacked: ContentWrite | None = None
-    """The body to add to a pack before the node points to it."""
-    unused_record: PackPointer | None = None
-    """The record that was packed for the page, if the page does not use it."""
-    due_at_ms: int | None = None
-    evidence: Evidence | None = None
-    changes: list[Change] = field(default_factory=list)
-    requested_row: Row = field(default_factory=dict)
-    """The node of the fetched URL; equals `row` unless the URL led elsewhere before."""
-    requested_owners: tuple[str, ...] = ()
-    """The owners that watch the fetched URL, if it led elsewhere before."""
 
     @property
     def at_ms(self) -> int:
@@ -104,19 +88,59 @@ class PageWritePlan:
         return self.older_by_ms > 0
 
     @property
+    def is_newest(self) -> bool:
+        """True unless the page is refused, or newer data is stored."""
+        return not self.stale and not self.refused
+
+    @property
+    def is_current(self) -> bool:
+        """True if the page becomes the node's data."""
+        return self.is_newest and not self.copy
+
+    @property
     def complete(self) -> bool:
         """True if the fetch has all fields of the page; a fetch through an alias might not."""
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
-def urls_without_page(plan: PageWritePlan) -> list[str]:
+class PageWritePlan(NamedTuple):
+    """Everything that is written for a page, besides its links and aliases."""
+
+    target: PageTarget
+    cells: Mapping[bytes, bytes] = NO_CELLS
+    """The cells of the target's node, written with the time of the fetch."""
+    late_facts: bytes | None = None
+    """The facts to write if a later failed attempt is already stored."""
+    body: ContentPut | None = None
+    """The object to store before the node points to it."""
+    unpacked: ContentWrite | None = None
+    """The body to add to a pack before the node points to it."""
+    due_at_ms: int | None = None
+    """When to fetch again; None if never."""
+    evidence: Evidence | None = None
+    """Evidence about how reliably the page's host reports changes, or None."""
+    changes: Sequence[Change] = ()
+    """The entries for the change feed."""
+
+    @property
+    def shared_body(self) -> SharedBody | None:
+        """Another page's record that has this page's body, or None."""
+        content = self.target.page.content
+        if content is None or content.packed is None or content.packed.shared is None:
+            return None
+        shared = content.packed.shared
+        is_used = self.cells.get(nodes.CONTENT_PACK) == shared.pointer.cell()
+        return shared if is_used else None
+
+
+def urls_without_page(target: PageTarget) -> list[str]:
     """Return the fetched URLs that have no page of their own. Aliases may point to them."""
-    page = plan.page
+    page = target.page
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
     # After a temporary redirect, the canonical URL says nothing about the redirecting URL.
-    return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
+    return [url for url in urls if page.gone or target.canonical not in (url, page.url)]
 
 
 def identifying_urls(page: PageWrite) -> set[str]:
@@ -201,17 +225,19 @@ def urls_to_index(plan: PageWritePlan) -> list[str]:
     A takedown includes the final URL's own page, and the page on the same host that it is an alias
     of, each with its aliases.
     """
-    sender, canonical = plan.page.final_url, plan.canonical
-    if sender == canonical == plan.page.url:
+    target = plan.target
+    sender, canonical, requested = target.page.final_url, target.canonical, target.page.url
+    if sender == canonical == requested:
         return []
-    is_covered = canonical == sender or (sender in plan.aliases and host(sender) == host(canonical))
+    is_covered = canonical == sender or (
+        sender in target.aliases and host(sender) == host(canonical)
+    )
     urls = [canonical] if plan.cells and not is_covered else []
-    requested = plan.page.url
     if (
-        plan.page.report is not None
-        and not plan.refused
+        target.page.report is not None
+        and not target.refused
         and requested not in (sender, canonical)
-        and not (is_covered and requested in plan.aliases)
+        and not (is_covered and requested in target.aliases)
     ):
         urls.append(requested)
     return urls
@@ -219,44 +245,35 @@ def urls_to_index(plan: PageWritePlan) -> list[str]:
 
 def to_written(plan: PageWritePlan) -> Written:
     """Return the result that `write_pages` returns for this page."""
-    judgment = plan.judgment
+    target, shared = plan.target, plan.shared_body
+    judgment, is_refused = target.judgment, target.refused
     return Written(
-        plan.page.url,
-        plan.canonical,
-        stale=plan.stale or plan.refused,
-        unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
-        older_by_ms=0 if plan.refused else plan.older_by_ms,
-        same_as=_shared_body_url(plan),
-        existed=_had_content(plan),
-        crawl=plan.page.crawl if joins_crawl(plan) else "",
+        target.page.url,
+        target.canonical,
+        stale=target.stale or is_refused,
+        unconfirmed=judgment.declared if judgment.is_doubted and not is_refused else None,
+        older_by_ms=0 if is_refused else target.older_by_ms,
+        same_as=shared.url if shared else None,
+        existed=_had_content(target),
+        crawl=target.page.crawl if joins_crawl(target) else "",
     )
 
 
-def joins_crawl(plan: PageWritePlan) -> bool:
+def joins_crawl(target: PageTarget) -> bool:
     """Return True if the page is new and joins its crawl with this write."""
-    page = plan.page
-    is_new = not plan.row and plan.alone and page.content is not None
-    return bool(page.crawl) and is_new and not plan.refused and not page.withdrawn
+    page = target.page
+    is_new = not target.row and target.alone and page.content is not None
+    return bool(page.crawl) and is_new and not target.refused and not page.withdrawn
 
 
-def _shared_body_url(plan: PageWritePlan) -> str | None:
-    packed = plan.page.content.packed if plan.page.content else None
-    is_used = (
-        packed is not None
-        and packed.shared is not None
-        and plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
-    )
-    return packed.shared.url if is_used and packed and packed.shared else None
-
-
-def _had_content(plan: PageWritePlan) -> bool:
+def _had_content(target: PageTarget) -> bool:
     """Return True if there was content before this fetch."""
-    if not plan.row:
+    if not target.row:
         return False
-    cells = (plan.row.get(column) for column in nodes.POINTERS)
-    return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
+    cells = (target.row.get(column) for column in nodes.POINTERS)
+    return any(cell and cell.value and cell.at_ms < target.page.fetched_at_ms for cell in cells)
 
 
-def is_watched(plan: PageWritePlan) -> bool:
+def is_watched(target: PageTarget) -> bool:
     """Return True if the page has a watcher."""
-    return nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
+    return nodes.text(target.row, nodes.WATCHED) == WATCHED.decode()

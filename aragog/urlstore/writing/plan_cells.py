@@ -1,25 +1,18 @@
-"""
-The cells of page write plans: facts, fields, pointers, next fetch and histories. No I/O.
-
-The functions that begin with `fill` change a plan in place.
-"""
+"""The cells that a fetch writes: facts, fields, histories, and pointers of aliases. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import orjson
 
-from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.records import PageWrite
-from aragog.urlstore.signal_trust import HostTrust
 from aragog.urlstore.writing.agreement import is_failed_fetch
-from aragog.urlstore.writing.next_due import NextFetch, plan_next
 from aragog.urlstore.writing.page_facts import facts_after, merge_attempt
-from aragog.urlstore.writing.page_plan import PageWritePlan, joins_crawl
-from zengraph.records import Cell
+from aragog.urlstore.writing.page_plan import PageTarget, joins_crawl
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
@@ -35,134 +28,133 @@ def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
     )
 
 
-def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
-    """Return the cells that make `alias` point to the plan's canonical URL."""
-    page = plan.page
+def pointer_cells(target: PageTarget, alias: str) -> dict[bytes, bytes]:
+    """Return the cells that make `alias` point to the target's canonical URL."""
+    page = target.page
     cells = {
         nodes.URL: alias.encode(),
-        nodes.CANONICAL: plan.canonical.encode(),
-        nodes.PROVISIONAL: b"1" if plan.provisional else b"",
-        nodes.REASONS: orjson.dumps(plan.reasons),
+        nodes.CANONICAL: target.canonical.encode(),
+        nodes.PROVISIONAL: b"1" if target.provisional else b"",
+        nodes.REASONS: orjson.dumps(target.reasons),
     }
     if alias in (page.url, page.final_url, *page.also):
-        cells[nodes.OWN] = own_cell(page, alias, plan.canonical)
+        cells[nodes.OWN] = own_cell(page, alias, target.canonical)
     return cells
 
 
-def provenance_cell(plan: PageWritePlan) -> bytes:
+def provenance_cell(target: PageTarget) -> bytes:
     """Return where the pipeline found each field, in this or an earlier fetch."""
-    old = facts_of(plan.row, nodes.PROVENANCE)
+    old = facts_of(target.row, nodes.PROVENANCE)
     values = {
         name: source
         for name, source in old.items()
-        if name not in plan.missing or name in plan.gone
+        if name not in target.missing or name in target.gone
     }
-    return orjson.dumps({**values, **plan.page.provenance})
+    return orjson.dumps({**values, **target.page.provenance})
 
 
-def fill_page(plan: PageWritePlan) -> None:
-    """
-    Fill in facts and fields, or only facts if the fetch failed.
-
-    A failed fetch through an alias leaves its canonical URL unchanged.
-    """
-    page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
-    if failed and plan.canonical != page.url:
-        return
-    cells[nodes.URL] = plan.canonical.encode()
-    facts = facts_after(page, plan.row, complete=plan.complete)
-    cells[nodes.SENTINEL] = nodes.sentinel_value(facts)
-    cells[nodes.FACTS] = orjson.dumps(facts)
-    if not failed and not plan.stale and plan.facts_at_ms > plan.at_ms:
-        plan.late_facts = orjson.dumps(merge_attempt(facts, facts_of(plan.row)))
-    if plan.canonical in (page.url, page.final_url):
+def page_cells(target: PageTarget) -> dict[bytes, bytes]:
+    """Return the cells with the facts about the page, its identity and its crawl."""
+    page, canonical, failed = target.page, target.canonical, is_failed_fetch(target.page)
+    facts = facts_after(page, target.row, complete=target.complete)
+    cells = {
+        nodes.URL: canonical.encode(),
+        nodes.SENTINEL: nodes.sentinel_value(facts),
+        nodes.FACTS: orjson.dumps(facts),
+    }
+    if canonical in (page.url, page.final_url):
         if not failed:
             # The URL led to no other page, so it is now its own canonical URL.
-            cells[nodes.CANONICAL] = plan.canonical.encode()
+            cells[nodes.CANONICAL] = canonical.encode()
         if page.gone or not failed:
-            cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
+            cells[nodes.OWN] = own_cell(page, canonical, canonical)
     if not failed:
-        _fill_identity(plan)
-    if joins_crawl(plan):
+        cells |= _identity_cells(target)
+    if joins_crawl(target):
         cells[nodes.IN_CRAWL + page.crawl.encode()] = nodes.PRESENT
-    _fill_fields(plan)
-    if page.provenance:
-        cell = provenance_cell(plan)
-        stored = plan.row.get(nodes.PROVENANCE)
-        if stored is None or stored.value != cell or not plan.alone:
-            cells[nodes.PROVENANCE] = cell
+    return cells
 
 
-def _fill_identity(plan: PageWritePlan) -> None:
-    """Fill in the likeness, and why the URL is its own canonical URL."""
-    likeness = nodes.likeness_cell(plan.page.likeness)
-    if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
-        plan.cells[nodes.LIKENESS] = likeness
-    is_own = plan.canonical in (plan.page.url, plan.page.final_url)
-    if is_own and (plan.judgment.why or nodes.REASONS in plan.row):
-        plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
+def _identity_cells(target: PageTarget) -> dict[bytes, bytes]:
+    """Return the likeness, and why the URL is its own canonical URL."""
+    cells = {}
+    likeness = nodes.likeness_cell(target.page.likeness)
+    if not target.stale and (likeness or nodes.LIKENESS in target.row):
+        cells[nodes.LIKENESS] = likeness
+    is_own = target.canonical in (target.page.url, target.page.final_url)
+    if is_own and (target.judgment.why or nodes.REASONS in target.row):
+        cells[nodes.REASONS] = orjson.dumps(target.reasons)
+    return cells
 
 
-def _fill_fields(plan: PageWritePlan) -> None:
+def late_facts(target: PageTarget, facts: bytes) -> bytes | None:
+    """Return the facts to write if a later failed attempt is already stored, or None."""
+    if not target.row or target.stale or is_failed_fetch(target.page):
+        return None
+    if target.facts_at_ms <= target.at_ms:
+        return None
+    return orjson.dumps(merge_attempt(orjson.loads(facts), facts_of(target.row)))
+
+
+class FieldChanges(NamedTuple):
+    """The result of comparing a page's fields with those that are stored."""
+
+    cells: dict[bytes, bytes]
+    """The fields to write, and where the pipeline found them."""
+    changed: list[str]
+    """Fields whose values differ from the stored values."""
+
+
+def field_changes(target: PageTarget) -> FieldChanges:
     """
-    Fill in the fields.
+    Compare the fields with the stored ones.
+
     An older fetch adds only missing fields, and none if a newer fetch reported all of them. If a
     page was fetched through another URL, all fields are written: if that URL turns out not to be an
     alias, the timestamps show which fields it provided.
     """
-    page, row, is_newest, alone = plan.page, plan.row, not plan.stale, plan.alone
+    page, row = target.page, target.row
     if not row:  # a new page
-        plan.changed += page.fields
-        plan.cells |= zip(map(nodes.field_column, page.fields), page.fields.values(), strict=True)
-        return
+        cells = dict(zip(map(nodes.field_column, page.fields), page.fields.values(), strict=True))
+        changed = list(page.fields)
+    else:
+        cells, changed = _compare_fields(target)
+    if page.provenance:
+        cell, stored = provenance_cell(target), row.get(nodes.PROVENANCE)
+        if stored is None or stored.value != cell or not target.alone:
+            cells[nodes.PROVENANCE] = cell
+    return FieldChanges(cells, changed)
+
+
+def _compare_fields(target: PageTarget) -> tuple[dict[bytes, bytes], list[str]]:
+    row, is_newest, alone = target.row, not target.stale, target.alone
     adds_missing = is_newest or not facts_of(row).get("complete")
-    for name, value in page.fields.items():
+    cells: dict[bytes, bytes] = {}
+    changed: list[str] = []
+    for name, value in target.page.fields.items():
         stored = row.get(column := nodes.field_column(name))
         is_same = stored is not None and stored.value == value
         if is_newest and not is_same:
-            plan.changed.append(name)
+            changed.append(name)
         if (stored is None and adds_missing) or (is_newest and not (is_same and alone)):
-            plan.cells[column] = value
+            cells[column] = value
     if is_newest:
-        plan.changed += sorted(plan.gone)
+        changed += sorted(target.gone)
+    return cells, changed
 
 
-def fill_next_fetch(
-    plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
-) -> NextFetch | None:
-    """
-    Fill in when to fetch again. Returns None if the caller decided it (`due_at_ms`).
-
-    `trust` says how reliably the page's host reports changes.
-    """
-    seen = plan.page.seen
-    if seen is None:
-        plan.due_at_ms = plan.page.due_at_ms
-        return None
-    next_fetch = plan_next(
-        plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
-    )
-    plan.cells[nodes.REFRESH] = next_fetch.cell
-    plan.evidence = next_fetch.evidence
-    if next_fetch.mark is not None:
-        plan.cells[nodes.SIGNAL] = next_fetch.mark
-    plan.due_at_ms = next_fetch.due_at_ms
-    return next_fetch
-
-
-def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
-    """Fill in the fields' histories, with at most `length` values each."""
+def history_cells(target: PageTarget, names: Sequence[str], length: int) -> dict[bytes, bytes]:
+    """Return the fields' histories that change, with at most `length` values each."""
+    cells = {}
     for name in names:
-        value = plan.page.fields.get(name)
-        if value is None and name not in plan.gone:
+        value = target.page.fields.get(name)
+        if value is None and name not in target.gone:
             continue
-        history = nodes.history_cell(plan.row, name)
-        if name in plan.gone and history:
-            plan.cells[nodes.history_column(name)] = history.value
-        if value is None:
-            continue
-        updated = nodes.history_with(history, value, plan.page.fetched_at_ms, length)
+        history = nodes.history_cell(target.row, name)
+        if value is not None:
+            updated = nodes.history_with(history, value, target.page.fetched_at_ms, length)
+        else:
+            updated = history and history.value
         if updated is not None:
-            column = nodes.history_column(name)
-            plan.cells[column] = updated
-            plan.row = {**plan.row, column: Cell(updated, plan.page.fetched_at_ms)}
+            cells[nodes.history_column(name)] = updated
+    return cells

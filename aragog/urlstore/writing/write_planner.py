@@ -1,5 +1,5 @@
 """
-Plans a batch's writes. Decides which page each fetch belongs to, and what is stored there.
+Decides which node each page of a batch is written to, and reads what is stored there.
 
 Pages that share a URL are planned one after the other, each after the previous page was written.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of
@@ -24,7 +23,7 @@ from aragog.urlstore.writing.agreement import (
     judge,
 )
 from aragog.urlstore.writing.next_due import vanished_fields
-from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.page_plan import PageTarget
 from aragog.urlstore.writing.trust import Trust
 from zengraph import MultiGraph
 from zengraph.records import Lease, Row
@@ -59,7 +58,7 @@ CLAIM_MS = 600_000
 
 
 class WritePlanner:
-    """Reads nodes and creates plans."""
+    """Reads nodes, and decides on the targets of pages."""
 
     def __init__(
         self,
@@ -80,9 +79,9 @@ class WritePlanner:
 
     def plan(
         self, pages: Sequence[PageWrite], now_ms: int
-    ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
+    ) -> tuple[list[PageTarget], dict[str, Row], list[PageWrite]]:
         """
-        Return the plans, their nodes, and the pages to plan after them.
+        Return the targets, all nodes that were read, and the pages to plan after these.
 
         Also detaches URLs from canonical URLs that their pages no longer declare.
 
@@ -90,7 +89,7 @@ class WritePlanner:
             StoreUnavailable: write the batch again.
         """
         rows = self._read(pages)
-        plans = []
+        targets = []
         remaining = []
         seen_urls: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
@@ -101,11 +100,8 @@ class WritePlanner:
             if must_wait or self._detach(page, judgment, rows, now_ms):
                 remaining.append(page)
             else:
-                plans.append(self._plan_of(page, judgment, rows))
-        for plan in plans:
-            self._choose_aliases(plan, rows)
-        self._read_vanished_fields(plans)
-        return plans, rows, remaining
+                targets.append(self._target_of(page, judgment, rows))
+        return self._with_vanished_fields(targets), rows, remaining
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
         for page in pages:
@@ -117,23 +113,35 @@ class WritePlanner:
             rows |= self._nodes.read(missing, self._columns)
         return rows
 
-    def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Plan a page. The plan says if it is stale, refused, or a copy of stored data."""
+    def _target_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageTarget:
+        """Return a page's target, which says if the page is stale, refused, or a copy."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
         before_ms = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
-        refused = any(
-            page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
-        ) or any(map(partial(self._is_taken_down, rows), page_plan.identifying_urls(page)))
+        refused = self._is_refused(page, canonical, rows)
         if judgment.is_doubted and nodes.ENQUEUED_FOR_CHECK in rows.get(
             judgment.declared or "", {}
         ):
             judgment = replace(judgment, is_doubted=False)
         older_by_ms = max(0, before_ms - page.fetched_at_ms)
-        plan = PageWritePlan(page, canonical, row, older_by_ms, refused, judgment)
-        plan.requested_row = rows.get(page.url, {})
-        return plan
+        return PageTarget(
+            page,
+            canonical,
+            row,
+            rows.get(page.url, {}),
+            judgment,
+            older_by_ms,
+            refused=refused,
+            aliases=() if refused else self._aliases_of(page, judgment, rows),
+        )
+
+    def _is_refused(self, page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
+        """Return True if a node does not accept the page, or one of its URLs was taken down."""
+        urls = [url for url in {page.url, canonical} if url in rows]
+        return any(page_plan.refuses(rows[url], page) for url in urls) or any(
+            self._is_taken_down(rows, url) for url in page_plan.identifying_urls(page)
+        )
 
     def _detach(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
@@ -214,47 +222,50 @@ class WritePlanner:
             return True
         return self._claim.take(self._zen.node_id(judgment.canonical), before, holder) is not None
 
-    def _read_vanished_fields(self, plans: Sequence[PageWritePlan]) -> None:
+    def _with_vanished_fields(self, targets: list[PageTarget]) -> list[PageTarget]:
         """
-        Read the fields that disappeared from pages, with one multi-get.
+        Return the targets with the fields that disappeared from their pages. One multi-get.
 
         A field name stays in the provenance until its cell is gone, so that the next run of a
         killed batch deletes it.
         """
-        for plan in plans:
-            if plan.complete and not plan.stale:
-                provenance = facts_of(plan.row, nodes.PROVENANCE)
-                plan.missing = frozenset(provenance.keys() - plan.page.fields.keys())
-        names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
+        missing = {target.canonical: _missing(target) for target in targets}
+        missing = {url: fields for url, fields in missing.items() if fields}
+        names = sorted(frozenset[str]().union(*missing.values()))
         if not names:
-            return
+            return targets
         columns = [
             column_of(name)
             for name in names
             for column_of in (nodes.field_column, nodes.provenance_column)
         ]
-        rows = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
-        for plan in plans:
-            if plan.missing:
-                plan.row = {**plan.row, **rows[plan.canonical]}
-                plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
+        rows = self._nodes.read(missing, columns)
+        return [
+            _with_missing(target, rows[target.canonical], missing[target.canonical])
+            if target.canonical in missing
+            else target
+            for target in targets
+        ]
 
-    def _choose_aliases(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
-        page = plan.page
-        if not is_failed_fetch(page) and not plan.refused:
-            members = dict.fromkeys(page.urls)
-            members.pop(plan.canonical, None)
-            if plan.judgment.why:
-                members.pop(page.canonical_url, None)
-            if page.canonical_url == page.url:
-                # After a temporary redirect, the target is its own canonical URL.
-                members.pop(page.final_url, None)
-            plan.aliases = [
-                url
-                for url in members
-                if not page_plan.has_newer_pointer(rows[url], page)
-                and not self._is_taken_down(rows, url)
-            ]
+    def _aliases_of(
+        self, page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]
+    ) -> Sequence[str]:
+        """Return the URLs that point to the page's node from now on."""
+        if is_failed_fetch(page):
+            return ()
+        members = dict.fromkeys(page.urls)
+        members.pop(judgment.canonical, None)
+        if judgment.why:
+            members.pop(page.canonical_url, None)
+        if page.canonical_url == page.url:
+            # After a temporary redirect, the target is its own canonical URL.
+            members.pop(page.final_url, None)
+        return [
+            url
+            for url in members
+            if not page_plan.has_newer_pointer(rows[url], page)
+            and not self._is_taken_down(rows, url)
+        ]
 
     def _is_taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
         return self._refuses(url) or nodes.is_taken_down(rows.get(url, {}))
@@ -268,3 +279,17 @@ class WritePlanner:
         """
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
         self._fields = self._fields.union(fields)
+
+
+def _missing(target: PageTarget) -> frozenset[str]:
+    """Return the names of fields that the pipeline found only in earlier fetches of the page."""
+    if target.stale or not target.complete:
+        return frozenset()
+    provenance = facts_of(target.row, nodes.PROVENANCE)
+    return frozenset(provenance.keys() - target.page.fields.keys())
+
+
+def _with_missing(target: PageTarget, cells: Row, missing: frozenset[str]) -> PageTarget:
+    row = {**target.row, **cells}
+    gone = vanished_fields(row, (), missing, target.page.fetched_at_ms)
+    return target._replace(row=row, missing=missing, gone=gone)

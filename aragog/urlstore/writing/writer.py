@@ -25,7 +25,7 @@ from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
-from aragog.urlstore.signal_trust import Evidence, HostTrust
+from aragog.urlstore.signal_trust import Evidence
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing import (
@@ -34,23 +34,18 @@ from aragog.urlstore.writing import (
     page_plan,
     page_rows,
     plan_bodies,
-    plan_cells,
 )
-from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
-from aragog.urlstore.writing.item_changes import ItemNews
-from aragog.urlstore.writing.next_due import NextFetch
 from aragog.urlstore.writing.page_changes import (
-    changed_cell,
-    find_changes,
     has_another_page,
     is_failed_alias,
     is_newly_reserved,
     moved_cell,
-    redirect_changes,
     reserved_change,
 )
-from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.page_plan import PageTarget, PageWritePlan
+from aragog.urlstore.writing.page_planner import PagePlanner
+from aragog.urlstore.writing.plan_bodies import UnusedRecord
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from urlspelling.domain import host
@@ -78,19 +73,19 @@ class PageWriter:
     ) -> None:
         self._zen = zen
         self._bodies = bodies
-        self._settings = settings
         self._rules = FieldRules(settings)
         self._outlinks = outlinks
         self._aliases = aliases
         self._tombstones = tombstones
         self._trust = Trust(zen, aliases, refresh)
         self._planner = WritePlanner(zen, self._trust, settings.history, tombstones.refuses)
-        self._refresh = refresh or RefreshSettings()
+        self._page_planner = PagePlanner(
+            zen, settings, refresh or RefreshSettings(), signals, in_packs=bodies.in_packs
+        )
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
         self._same = SameContent(zen)
         self._items = ItemIndex(zen)
-        self._item_news = ItemNews(zen)
         self._signals = signals
 
     def write(
@@ -109,89 +104,45 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
-        plans, rows, remaining = self._planner.plan(pages, now_ms)
-        newest = [plan for plan in plans if not plan.stale and not plan.refused]
-        current = [plan for plan in newest if not plan.copy]
-        trusts = self._host_trusts(current)
-        for plan in plans:
-            if not plan.refused and not plan.copy:
-                self._fill(plan, trusts.get(plan.canonical))
-        for plan in newest:
-            if plan.copy:
-                self._find_owners(plan)
-                plan.changes = redirect_changes(plan, all_pages=self._refresh.report_new_pages)
-        ticket = plan_bodies.put_bodies(self._bodies, plans)
+        targets, rows, remaining = self._planner.plan(pages, now_ms)
+        plans = self._page_planner.plan(targets)
+        plans, ticket = plan_bodies.put_bodies(self._bodies, plans)
+        newest = [plan for plan in plans if plan.target.is_newest]
+        current = [plan for plan in newest if not plan.target.copy]
+        unused = plan_bodies.unused_records(plans)
         plan_bodies.record_sharing(self._bodies, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
-        self._write_nodes(plans, current, now_ms)
+        self._write_nodes(plans, current, unused, now_ms)
         plan_bodies.give_own_records(self._bodies, self._zen, plans)
-        plan_bodies.give_up_replaced(self._bodies, self._zen, plans)
+        plan_bodies.give_up_replaced(self._bodies, self._zen, plans, unused)
         if ticket is not None:
             ticket.settle()
         self._remove_outdated(current, rows, now_ms)
-        self._undo_disproved(newest, now_ms)
-        self._settle_aliases(plans, rows, now_ms)
-        self._recheck_aliases(plans, now_ms)
+        self._undo_disproved([plan.target for plan in newest], now_ms)
+        self._settle_aliases(targets, rows, now_ms)
+        self._recheck_aliases(targets, now_ms)
         self._record_evidence(current)
-        return {id(plan.page): page_plan.to_written(plan) for plan in plans}, remaining
-
-    def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """Return the trust in the hosts whose pages have a mark (`signal_marks`)."""
-        hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
-        if self._signals is None or not hosts:
-            return {}
-        trusts = self._signals.trusts(set(hosts.values()))
-        return {url: trusts[name] for url, name in hosts.items()}
+        return {id(plan.target.page): page_plan.to_written(plan) for plan in plans}, remaining
 
     def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
         """Record the evidence about hosts. Called last, because losing it does no harm."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
-                evidence[host(plan.canonical)].append(plan.evidence)
+                evidence[host(plan.target.canonical)].append(plan.evidence)
         if self._signals is not None and evidence:
             self._signals.record_evidence(evidence)
-
-    def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
-        """Fill in a plan. An older fetch adds only data that the store does not have."""
-        page = plan.page
-        if is_failed_fetch(page) and plan.canonical != page.url:
-            return
-        plan_cells.fill_page(plan)
-        next_fetch = None if plan.stale else plan_cells.fill_next_fetch(plan, self._refresh, trust)
-        plan_cells.fill_histories(plan, self._settings.history, self._settings.history_length)
-        if page.content is not None and not plan.stale:
-            in_packs = self._bodies.in_packs
-            plan_bodies.fill_content(plan, page.content, in_packs=in_packs)
-        if next_fetch is not None:
-            self._find_changes(plan, next_fetch)
-
-    def _find_changes(self, plan: PageWritePlan, next_fetch: NextFetch) -> None:
-        owners = self._find_owners(plan)
-        if not next_fetch.first or page_plan.is_watched(plan):
-            plan.item_news = self._item_news.of(plan)
-        all_pages = self._refresh.report_new_pages
-        plan.changes = find_changes(plan, next_fetch, owners, all_pages=all_pages)
-        plan.cells |= changed_cell(plan)
-
-    def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """Return the page's owners, and fill in those that watch the fetched URL."""
-        page = plan.page
-        owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
-        if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
-            plan.requested_owners = tuple(self._watches.owners(page.url))
-        elif page.url == plan.canonical:
-            plan.requested_owners = tuple(owners)
-        return owners
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
             # A source without a node has links only if an earlier run of the batch was killed.
-            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links), is_new=not plan.row)
-            for plan in current
-            if (links := plan.page.links) is not None
+            LinksWrite(
+                target.canonical, target.at_ms, self._allowed_links(links), is_new=not target.row
+            )
+            for target in (plan.target for plan in current)
+            if (links := target.page.links) is not None
         ]
         if writes:
             self._outlinks.write(writes, now_ms)
@@ -214,11 +165,16 @@ class PageWriter:
             publish(self._zen, changes, self._clock)
 
     def _reserved_change(self, plan: PageWritePlan) -> Change:
-        watched = page_plan.is_watched(plan)
-        return reserved_change(plan, self._watches.owners(plan.canonical) if watched else ())
+        target = plan.target
+        watched = page_plan.is_watched(target)
+        return reserved_change(target, self._watches.owners(target.canonical) if watched else ())
 
     def _write_nodes(
-        self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
+        self,
+        plans: Sequence[PageWritePlan],
+        current: Sequence[PageWritePlan],
+        unused: Sequence[UnusedRecord],
+        now_ms: int,
     ) -> None:
         """
         Write edges, index rows and nodes.
@@ -227,11 +183,11 @@ class PageWriter:
         edges = [
             put
             for plan in plans
-            for alias in plan.aliases
-            for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
+            for alias in plan.target.aliases
+            for put in alias_puts(self._zen, alias, plan.target.canonical, now_ms)
         ]
         # Before the pointers: a repeated write finds them set and skips this step.
-        edges += _moved_rows(self._zen, plans)
+        edges += _moved_rows(self._zen, [plan.target for plan in plans])
         if edges:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in page_rows.index_rows(self._zen, plan, now_ms)]
@@ -242,11 +198,13 @@ class PageWriter:
             put for plan in plans for put in item_changes.puts(plan)
         )
         node_rows = [put for plan in plans for put in page_rows.node_rows(self._zen, plan)]
-        node_rows += plan_bodies.unused_records(self._zen, plans)
+        node_rows += plan_bodies.unused_record_rows(self._zen, unused)
         for plan in current:
             if plan.cells:
                 if plan.due_at_ms is not None:
-                    indexes.append(due_put(self._zen, plan.canonical, plan.due_at_ms, now_ms))
+                    indexes.append(
+                        due_put(self._zen, plan.target.canonical, plan.due_at_ms, now_ms)
+                    )
                 node_rows.append(page_rows.write_time_row(self._zen, plan, now_ms))
         self._zen.mutate([*indexes, *node_rows])
 
@@ -254,49 +212,53 @@ class PageWriter:
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
         """Remove old due rows and fields, and the index entries of replaced bodies and items."""
-        current = [plan for plan in current if plan.row]  # a new page has replaced nothing
+        current = [plan for plan in current if plan.target.row]  # new pages replace nothing
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
         outdated = [
-            (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
+            (self._zen.node_id(plan.target.canonical), due_at_ms, now_ms)
             for plan in current
             if (due_at_ms := page_rows.outdated_due_ms(plan, rows)) is not None
         ]
         if outdated:
             self._zen.by_number.delete_many(outdated)
-        vanished = [page_rows.vanished_fields(self._zen, plan) for plan in current if plan.gone]
+        vanished = [
+            page_rows.vanished_fields(self._zen, plan.target)
+            for plan in current
+            if plan.target.gone
+        ]
         if vanished:
             self._zen.nodes.delete_many(vanished)
 
-    def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
+    def _undo_disproved(self, newest: Sequence[PageTarget], now_ms: int) -> None:
         for gone in (True, False):
-            group = [plan for plan in newest if plan.page.gone is gone]
-            if trusted := [url for plan in group for url in page_plan.urls_without_page(plan)]:
+            group = [target for target in newest if target.page.gone is gone]
+            if trusted := [url for target in group for url in page_plan.urls_without_page(target)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
-    def _recheck_aliases(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
+    def _recheck_aliases(self, targets: Sequence[PageTarget], now_ms: int) -> None:
+        if replaced := [target.canonical for target in targets if has_another_page(target)]:
             self._trust.schedule_recheck(replaced, now_ms)
-        if rechecked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
+        if rechecked := [target.page.url for target in targets if is_failed_alias(target)]:
             self._trust.mark_rechecked(rechecked, now_ms)
 
     def _settle_aliases(
-        self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
+        self, targets: Sequence[PageTarget], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        for plan in plans:
-            for alias in plan.aliases:
+        for target in targets:
+            for alias in target.aliases:
                 if page_plan.has_data(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
 
 
-def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
+def _moved_rows(zen: MultiGraph, targets: Sequence[PageTarget]) -> list[Mutation]:
     """Return cells for the URLs that had their own pages and now lead to other pages."""
     return [
         put_properties(
-            zen.node_id(plan.page.url),
-            {nodes.URL: plan.page.url.encode(), **cell},
-            plan.page.fetched_at_ms,
+            zen.node_id(target.page.url),
+            {nodes.URL: target.page.url.encode(), **cell},
+            target.page.fetched_at_ms,
         )
-        for plan in plans
-        if not plan.stale and not plan.refused and (cell := moved_cell(plan))
+        for target in targets
+        if target.is_newest and (cell := moved_cell(target))
     ]

@@ -9,7 +9,7 @@ import pytest
 from aragog.api.operations.fetching import FetchResponse, FetchState
 from aragog.api.operations.operation import Parts
 from aragog.api.operations.steps import Wait
-from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.contract import CallHandler, idl
 from aragog.api.server.thrift.encoded_reads import EncodedReads
 from aragog.api.server.thrift.handlers import services
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
@@ -171,7 +171,7 @@ def test_clients_whose_calls_are_batched_get_their_own_records(harness, apache):
     for n, url in enumerate(urls):
         store.put(url, {"n": b"%d" % n})
     waiting = services(Parts(store=store))["UrlStore"]
-    waiting.countInlinks = lambda args: gate.wait(60)
+    waiting["countInlinks"] = CallHandler(lambda args: gate.wait(60))
     with (
         running(store, service=waiting, threads=1, embedded=False) as server,
         ThreadPoolExecutor(14) as pool,
@@ -198,7 +198,7 @@ def test_read_of_an_embedded_store_waits_for_no_thread(harness, apache):
     store, gate = harness.store, threading.Event()
     store.put(URL, {"title": b"one"})
     waiting = services(Parts(store=store))["UrlStore"]
-    waiting.countInlinks = lambda args: gate.wait(60) and 7
+    waiting["countInlinks"] = CallHandler(lambda args: gate.wait(60) and 7)
     with running(store, service=waiting, threads=1) as server, ThreadPoolExecutor(1) as pool:
 
         def stand_still():

@@ -139,7 +139,7 @@ class Call(ThreadCall):
         if self.is_answered:
             return
         try:
-            value = self.steps or self.method.run(self.decode_arguments())
+            value = self.steps or self.method.handler.run(self.decode_arguments())
             if isinstance(value, GeneratorType):
                 self.steps = value
                 try:
@@ -154,10 +154,10 @@ class Call(ThreadCall):
     def group_filter(self) -> Callable[[Call], bool] | None:
         """Return a predicate for calls that can share one read of the store with this call."""
         method, other_arguments = self.method, wire.after_string(self.frame, self.arguments_offset)
-        if other_arguments is None or method.can_batch is None:
+        if other_arguments is None or method.handler.can_batch is None:
             return None
         with contextlib.suppress(wire.BadArguments):
-            if method.can_batch(wire.cached_fields(method.arguments, other_arguments)):
+            if method.handler.can_batch(wire.cached_fields(method.arguments, other_arguments)):
                 return partial(_can_join, method, other_arguments)
         return None
 
@@ -170,7 +170,7 @@ class Call(ThreadCall):
                     started.append((call, call.decode_arguments()))
             except Exception as error:  # noqa: BLE001 - see `run`
                 call.fail_with(error)
-        run_batch = self.method.run_batch
+        run_batch = self.method.handler.run_batch
         values = run_batch([arguments for _, arguments in started]) if run_batch else []
         for (call, _), value in zip(started, values, strict=True):
             if isinstance(value, Exception):

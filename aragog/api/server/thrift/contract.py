@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import thriftpy2
 from thriftpy2.thrift import TType
@@ -24,6 +24,22 @@ _SERVICES = {service.encode() for service, _ in _OPERATIONS}
 _SESSION_METHODS = frozenset(["ping", "authenticate"])
 _I32 = Struct(">i")
 _VERSION_1 = 0x80010000
+
+
+class CallHandler(NamedTuple):
+    """Runs the calls of one method."""
+
+    run: Callable[[Any], Any]
+    """Takes an argument struct, and returns a value, `EncodedValue` or `Steps`."""
+    run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
+    """
+    Handles several calls together and returns a value or an exception for each. None if calls are
+    only handled one at a time.
+    """
+    can_batch: Callable[[Mapping[str, Any]], bool] | None = None
+    """
+    Takes the arguments after the URL. Returns True if calls with equal arguments can share a read.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +60,7 @@ class Method:
     """The class of its result struct. The struct's field 0 is the value."""
     reply_head: bytes
     """The start of every reply, up to the sequence number."""
-    run: Callable[[Any], Any]
-    """The handler. It takes an argument struct, and returns a value, `EncodedValue` or `Steps`."""
-    run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
-    """
-    Handles several calls together and returns a value or an exception for each. None if calls are
-    only handled one at a time.
-    """
-    can_batch: Callable[[Mapping[str, Any]], bool] | None = None
-    """
-    Takes the arguments after the URL. Returns True if calls with equal arguments can share a read.
-    """
+    handler: CallHandler
 
 
 class EncodedValue(bytes):
@@ -63,15 +69,15 @@ class EncodedValue(bytes):
     __slots__ = ()
 
 
-def methods(services: dict[str, Any]) -> dict[bytes, Method]:
+def methods(services: Mapping[str, Mapping[str, CallHandler]]) -> dict[bytes, Method]:
     """
     Return every method by its name in messages, such as `UrlStore:get`.
 
     Args:
-        services: objects with a method for each call, by service name.
+        services: each service's handlers by the method's name.
     """
     result: dict[bytes, Method] = {}
-    for service, handler in services.items():
+    for service, handlers in services.items():
         kind = getattr(idl, service)
         for name in kind.thrift_services:
             if name in _SESSION_METHODS:
@@ -89,9 +95,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
                 first_type == TType.LIST,
                 getattr(kind, f"{name}_result"),
                 message_header(REPLY, name.encode()),
-                getattr(handler, name),
-                getattr(handler, f"{name}_batch", None),
-                getattr(handler, f"can_batch_{name}", None),
+                handlers[name],
             )
             result[f"{service}:{name}".encode()] = method
             if service == "UrlStore":

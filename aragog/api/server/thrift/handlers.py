@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from aragog.api.operations.operation import Caller, Operation, Parts
@@ -12,29 +12,29 @@ from aragog.api.operations.options import validate_options
 from aragog.api.operations.reading import MAX_CONTENT_BYTES, ContentRequest
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.table import OPERATIONS
-from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.contract import CallHandler, idl
 from aragog.api.server.thrift.encoded_reads import EncodedReads
 from aragog.api.server.thrift.errors import Missing
 from aragog.api.thrift_values import build_request, encode_value
 from aragog.errors import BadInput
 
 
-def services(parts: Parts) -> dict[str, Any]:
+def services(parts: Parts) -> dict[str, dict[str, CallHandler]]:
     """
-    Return each service's handler, with a method for each call. The methods run in threads.
+    Return each service's handlers by the method's name. They run in threads.
 
     Args:
         parts: the services that operations use.
     """
-    handlers: dict[str, Any] = {}
+    handlers: dict[str, dict[str, CallHandler]] = defaultdict(dict)
     for operation in OPERATIONS.values():
         if operation.thrift is not None:
             service, method = operation.thrift
-            handler = handlers.setdefault(service, SimpleNamespace())
-            setattr(handler, method, _create_handler(operation, parts))
-    encoded_reads = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
-    for name in ("get", "can_batch_get", "get_batch", "getMany"):
-        setattr(handlers["UrlStore"], name, getattr(encoded_reads, name))
+            handlers[service][method] = CallHandler(_create_handler(operation, parts))
+    url_store = handlers["UrlStore"]
+    reads = EncodedReads(parts.store, parts.read, url_store["get"].run)
+    url_store["get"] = CallHandler(reads.get, reads.get_batch, reads.can_batch_get)
+    url_store["getMany"] = CallHandler(reads.getMany)
     return handlers
 
 

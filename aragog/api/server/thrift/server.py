@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.scopes import READ
@@ -31,7 +30,14 @@ from aragog.api.server.threads import CallThreads
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.call import Call, ParkedCalls
 from aragog.api.server.thrift.connection import Connection, get_limits_s
-from aragog.api.server.thrift.contract import ONEWAY, REPLY, message_header, methods, session_method
+from aragog.api.server.thrift.contract import (
+    ONEWAY,
+    REPLY,
+    CallHandler,
+    message_header,
+    methods,
+    session_method,
+)
 from aragog.api.server.thrift.errors import deadline_exceeded, unavailable, wire_exception
 from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
@@ -59,7 +65,7 @@ class ThriftServer:
 
     def __init__(
         self,
-        services: Mapping[str, Any],
+        services: Mapping[str, Mapping[str, CallHandler]],
         settings: ServingSettings,
         *,
         embedded: bool = True,
@@ -82,7 +88,7 @@ class ThriftServer:
             "method",
         )
         """Time from a call's arrival to its reply, by method."""
-        self._methods = methods(dict(services))
+        self._methods = methods(services)
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)
         self._handshake_s = settings.head_timeout_s

@@ -44,13 +44,18 @@ class Cluster:
     """
     The shards of a pinlater broker, used as one.
 
-    >>> from pinlater.models import NewJob
+    >>> from pinlater.models import ClaimRequest, NewJob
     >>> from pinlater.testing.memory_shard import MemoryShard
     >>> cluster = Cluster([MemoryShard(name="a"), MemoryShard(name="b")])
     >>> [first] = cluster.enqueue("mail", [NewJob(b"hello", unique_key="ada")])
     >>> [again] = cluster.enqueue("mail", [NewJob(b"hello", unique_key="ada")])
     >>> again.already_there, again.job_id == first.job_id
     (True, True)
+    >>> request = ClaimRequest(limit=10, timeout_ms=30_000, worker="w1")
+    >>> for shard in cluster.shards:
+    ...     for claimed in shard.claim("mail", request).claims:
+    ...         print(claimed.attempt, shard.ack("mail", [(claimed.job_id, claimed.token)]))
+    1 [True]
 
     Args:
         shards: in a fixed order, because a shard's position is its name. Appending one is safe at

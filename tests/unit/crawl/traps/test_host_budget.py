@@ -4,6 +4,7 @@ import pytest
 
 from aragog.crawl.traps.host_budget import MAX_RECORDS, HostBudget, LinkVerdict, TemplateDecision
 from aragog.crawl.traps.page_weighing import judge
+from aragog.crawl.traps.template_states import closed_templates, why_not_followed
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
 from bench.traps.rules import crawl_by_rules
@@ -55,7 +56,7 @@ def test_template_with_identical_pages_is_closed_after_a_few():
     )
 
     assert len(fetched) <= 12
-    assert "/calendar/{n}" in budget.closed()
+    assert "/calendar/{n}" in closed_templates(budget)
 
 
 def test_parameter_that_changes_nothing_is_detected():
@@ -106,7 +107,7 @@ def test_operator_can_open_and_close_a_template():
 
     assert set(opened) == {LinkVerdict.FOLLOW}
     assert closed is LinkVerdict.DROP
-    assert budget.why_not(url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
+    assert why_not_followed(budget, url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
 
 
 def test_page_is_judged_once():
@@ -233,7 +234,7 @@ def test_new_section_is_tried_at_the_end_although_the_trials_are_spent():
 
 
 def test_function_that_is_not_tried_yet_is_explained():
-    why = HostBudget().why_not(f"{SITE}/wiki/Bridge?action=history", {})
+    why = why_not_followed(HostBudget(), f"{SITE}/wiki/Bridge?action=history", {})
 
     assert why.startswith("action=history: names a function of the site")
 
@@ -245,5 +246,5 @@ def test_template_is_closed_after_missing_pages_in_a_row():
     for n in range(6, 40):
         judge(budget, f"{SITE}/version/{n}/all", None)
 
-    assert "/version/{n}/*" in budget.closed()
+    assert "/version/{n}/*" in closed_templates(budget)
     assert budget.verdict(f"{SITE}/version/99/all", {}, is_last=True) is LinkVerdict.HOLD

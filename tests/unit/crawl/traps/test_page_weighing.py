@@ -4,6 +4,7 @@ from aragog.crawl.traps.host_budget import LIKELY, HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.template_record import Flaw
+from aragog.crawl.traps.template_states import closed_templates
 from aragog.crawl.traps.templates import PathWords, templates_of
 from aragog.crawl.traps.traits import BREAK, traits_of_texts
 from bench.traps.writer import Writer
@@ -163,7 +164,7 @@ def test_expired_ads_between_real_ones_do_not_make_the_listed_ads_doubtful():
 
     assert chances[0] > 0.8
     assert chances[1] < LIKELY
-    assert not budget.closed()
+    assert not closed_templates(budget)
 
 
 def test_tables_of_results_are_useful_although_each_leads_to_further_ones():

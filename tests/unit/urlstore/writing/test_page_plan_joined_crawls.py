@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.runtime.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.crawl_members import crawl_column, crawls_in
+from aragog.urlstore.store import UrlStore
 from tests.support.pack_harness import fetched, pack_harness
 from tests.support.stores import NOW_MS, node_id
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -56,3 +61,14 @@ def test_page_of_a_taken_down_host_joins_no_crawl(harness):
 
     assert write(harness, fetched(A, "text"), "shop").crawl == ""
     assert crawls_in(node(harness, A)) == []
+
+
+def test_new_page_with_a_field_that_has_a_history_is_reported_as_joined():
+    settings = StoreSettings(history=("price",))
+    store = UrlStore(MemoryTables(), MemoryContent(), settings, ManualClock(NOW_MS))
+    page = replace(fetched(A, "text"), fields={"price": b"1"}, crawl="shop")
+
+    [written] = store.write_pages([page])
+
+    assert written.crawl == "shop"
+    assert store.pages.history(A, "price") == [(b"1", NOW_MS)]

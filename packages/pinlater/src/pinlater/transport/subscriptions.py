@@ -44,5 +44,11 @@ class _ReplayingListener:
     """A listener that returns the response that was already read."""
 
     def __init__(self, listener: Any, response: Any) -> None:
-        self.handle_message = listener.handle_message
-        self.parse_response = lambda: response
+        self._listener = listener
+        self._response = response
+
+    def parse_response(self) -> Any:
+        return self._response
+
+    def handle_message(self, response: Any) -> Any:
+        return self._listener.handle_message(response)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from zengraph.tables import CellTable, Deletion, Put, Tables
+from zengraph.tables.forwarding import Cells, ForwardingTable, ForwardingTables, Values
 
 NODES = "n"
 
@@ -26,8 +26,6 @@ _VALUE_BYTES = 41
 """A value's overhead: its object and its slot in the tuple."""
 _MAX_SETS = 64
 """Maximum number of column sets, because each write looks up its rows in every set."""
-
-Values = tuple[bytes | None, ...]
 
 
 class _CachedRow(NamedTuple):
@@ -154,7 +152,7 @@ def _size(values: Values) -> int:
     return _ENTRY_BYTES + sum([_VALUE_BYTES + len(value) for value in values if value is not None])
 
 
-class CachedTables:
+class CachedTables(ForwardingTables):
     """
     An engine's tables with a cache for nodes.
 
@@ -162,9 +160,9 @@ class CachedTables:
     """
 
     def __init__(self, tables: Tables, cache: ReadCache) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._cache = cache
-        self._nodes = cast("CellTable", _CachedNodes(tables[NODES], cache))
+        self._nodes = _CachedNodes(tables[NODES], cache)
 
     def __getitem__(self, name: str) -> CellTable:
         return self._nodes if name == NODES else self._tables[name]
@@ -175,57 +173,67 @@ class CachedTables:
         finally:
             self._cache.drop([row for name, row, _, _ in puts if name == NODES])
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tables, name)
 
-
-_WRITES_OF_ONE = ("put", "delete", "check_and_put", "incr")
-_WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
-
-
-class _CachedNodes:
-    """The nodes table. A write drops the changed rows from the cache."""
+class _CachedNodes(ForwardingTable):
+    """The nodes table. Every write drops the changed rows from the cache."""
 
     def __init__(self, table: CellTable, cache: ReadCache) -> None:
-        self._table = table
+        super().__init__(table)
         self._cache = cache
-        self._read = table.values_many
-        for name in _WRITES_OF_ONE:
-            setattr(self, name, _drop_after_write(getattr(table, name), cache, lambda row: [row]))
-        for name in _WRITES_OF_MANY:
-            setattr(self, name, _drop_after_write(getattr(table, name), cache, _rows))
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
-        return self._cache.read(rows, columns, self._read)
+        return self._cache.read(rows, columns, self._table.values_many)
+
+    def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
+        try:
+            self._table.put(row, cells, at_ms=at_ms)
+        finally:
+            self._cache.drop([row])
+
+    def put_many(self, items: Sequence[tuple[bytes, Cells, int]]) -> None:
+        try:
+            self._table.put_many(items)
+        finally:
+            self._cache.drop([row for row, _, _ in items])
+
+    def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
+        try:
+            self._table.delete(row, columns, at_ms=at_ms)
+        finally:
+            self._cache.drop([row])
+
+    def delete_many(self, items: Sequence[Deletion]) -> None:
+        try:
+            self._table.delete_many(items)
+        finally:
+            self._cache.drop([row for row, _, _ in items])
 
     def put_and_delete_many(
-        self,
-        puts: Sequence[tuple[bytes, Mapping[bytes, bytes], int]],
-        deletions: Sequence[Deletion],
+        self, puts: Sequence[tuple[bytes, Cells, int]], deletions: Sequence[Deletion]
     ) -> None:
         try:
             self._table.put_and_delete_many(puts, deletions)
         finally:
-            self._cache.drop(_rows([*puts, *deletions]))
+            self._cache.drop([item[0] for item in (*puts, *deletions)])
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
-
-
-def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
-    return [item[0] for item in items]
-
-
-def _drop_after_write(
-    write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
-) -> Callable[..., Any]:
-    """Make a write method drop the rows in its first argument."""
-
-    @wraps(write)
-    def run(what: Any, *args: Any, **kwargs: Any) -> Any:
+    def check_and_put(
+        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
+    ) -> bool:
         try:
-            return write(what, *args, **kwargs)
+            return self._table.check_and_put(row, column, expected, value)
         finally:
-            cache.drop(rows_of(what))
+            self._cache.drop([row])
 
-    return run
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        try:
+            return self._table.check_and_put_many(items)
+        finally:
+            self._cache.drop([item[0] for item in items])
+
+    def incr(self, row: bytes, column: bytes, delta: int) -> int:
+        try:
+            return self._table.incr(row, column, delta)
+        finally:
+            self._cache.drop([row])
