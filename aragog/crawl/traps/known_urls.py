@@ -35,6 +35,11 @@ def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
     return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
 
 
+def is_facet(host: HostBudget, plain: UrlTemplates) -> bool:
+    """True if the URL has several query parameters and is known without some of them."""
+    return "&" in plain.url and is_variant(host, plain)
+
+
 def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
     """True if the URL without some part of its query is known but has not been followed yet."""
     if "?" not in plain.url:
