@@ -57,7 +57,7 @@ REST = 0.1
 MAX_VARIANTS, VARIANTS_PER_PAGE = 50, 0.1
 """
 How many pages of a branch may vary known URLs without new words, and how many more per useful page
-of the host, once it holds many links. Further links of this kind wait.
+of the host, once it holds many links. Further links of this kind are dropped.
 """
 FEW, ENDLESS = 2, 5
 """
@@ -259,7 +259,9 @@ class HostBudget:
         section = self.known(plain.section)
         if section.is_labyrinth or self.known(plain.branch).is_labyrinth:
             return LinkVerdict.DROP
-        if section.pending > 2 * section.good or self._is_one_variant_too_many(plain):
+        if self._is_one_variant_too_many(plain):
+            return LinkVerdict.DROP
+        if section.pending > 2 * section.good:
             return LinkVerdict.HOLD
         chance = self.expected(plain)
         least = SURELY_BEYOND if section.is_sure else MIN_BEYOND
