@@ -117,6 +117,9 @@ class TimedPacks:
     def read_all(self, name: str) -> bytes | None:
         return self._packs.read_all(name)
 
+    def read_index(self, name: str) -> bytes | None:
+        return self._packs.read_index(name)
+
     @_pack_timed
     def delete(self, name: str) -> None:
         self._packs.delete(name)

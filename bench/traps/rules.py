@@ -90,6 +90,7 @@ class RulesCrawl:
 
     def _offer_found(self, urls: list[str]) -> None:
         self.held.update(dict.fromkeys(url for url in urls if url not in self.asked))
+        self.budget.held = len(self.held)
         if self.budget.is_idle:
             self._offer_held(urls)
         else:

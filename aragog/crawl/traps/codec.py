@@ -25,12 +25,12 @@ from aragog.crawl.traps.template_record import TemplateRecord
 from aragog.crawl.traps.templates import PathWords
 from aragog.crawl.traps.traits import SKETCH_BYTES
 
-VERSION, VERSION_4 = 5, 4
+VERSION, VERSION_5, VERSION_4 = 6, 5, 4
 _OF_HOST = ("useful", "spent", "promised", "pending", "usual_news", "news", "held", "left_out")
 _OF_RECORD = (
     "good", "bad", "grown", "text", "pending", "brought", "said", "steps", "nothing", "promises",
     "twins", "differ",
-    "repeated", "named", "inner", "new_links", "old_links", "flaws", "anchors",
+    "repeated", "named", "inner", "new_links", "old_links", "variants", "flaws", "anchors",
 )  # fmt: skip
 _SETS = {
     "seen": SEEN_BYTES, "covered": JUDGED_BYTES, "linked": SEEN_BYTES, "judged": JUDGED_BYTES,
@@ -63,23 +63,25 @@ def to_bytes(host: HostBudget) -> bytes:
 
 
 def from_bytes(blob: bytes) -> HostBudget | None:
-    """Decode a host's budget. Returns None unless its version is 3, 4 or the current one."""
+    """Decode a host's budget. Returns None unless its version is 3, 4, 5 or the current one."""
     try:
         wire = orjson.loads(zlib.decompress(blob))
         if wire["v"] == VERSION_3:
             return host_of_version_3(wire)
-        if wire["v"] == VERSION_4:
+        if wire["v"] in {VERSION_4, VERSION_5}:
             _complete(wire)
-        return _host(wire) if wire["v"] in {VERSION, VERSION_4} else None
+        return _host(wire) if wire["v"] in {VERSION, VERSION_5, VERSION_4} else None
     except (zlib.error, ValueError, KeyError, TypeError):
         return None
 
 
 def _complete(wire: dict[str, Any]) -> None:
-    """Add what version 4 did not count."""
-    place = 1 + _OF_RECORD.index("flaws")
+    """Add what versions 4 and 5 did not count."""
+    place = 1 + _OF_RECORD.index("variants")
     for one in wire["records"]:
-        one[place] = [*one[place], 0]
+        one.insert(place, 0)
+        if wire["v"] == VERSION_4:
+            one[place + 1] = [*one[place + 1], 0]
 
 
 def _host(wire: dict[str, Any]) -> HostBudget:

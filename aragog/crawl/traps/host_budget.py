@@ -52,8 +52,18 @@ nearly all pages of its most precise template led to new pages.
 """
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
-REST = 0.05
+REST = 0.1
 """If at the end at most this many links per useful page are held, all of them are allowed."""
+MAX_VARIANTS, VARIANTS_PER_PAGE = 50, 0.1
+"""
+How many pages of a branch may vary known URLs without new words, and how many more per useful page
+of the host, once it holds many links. Further links of this kind are dropped.
+"""
+FEW, ENDLESS = 2, 5
+"""
+Templates are trusted while the host holds at most `FEW` links per useful page. Variants have a
+bound if it holds more than `ENDLESS`.
+"""
 MAX_DOUBTFUL = 3
 """How many doubtful links may be pending at the same time."""
 MAX_PLAIN = 4
@@ -249,6 +259,8 @@ class HostBudget:
         section = self.known(plain.section)
         if section.is_labyrinth or self.known(plain.branch).is_labyrinth:
             return LinkVerdict.DROP
+        if self._is_one_variant_too_many(plain):
+            return LinkVerdict.DROP
         if section.pending > 2 * section.good:
             return LinkVerdict.HOLD
         chance = self.expected(plain)
@@ -277,6 +289,13 @@ class HostBudget:
             self.doubtful[own] = crc32(plain.levels[0].encode())
         return LinkVerdict.FOLLOW
 
+    def _is_one_variant_too_many(self, plain: UrlTemplates) -> bool:
+        """True if the URL varies a known one, like more pages of its branch than are allowed."""
+        most = MAX_VARIANTS + VARIANTS_PER_PAGE * self.useful
+        if self.known(plain.branch).variants < most or self.held <= ENDLESS * self.useful:
+            return False
+        return known_urls.is_facet(self, plain)
+
     def _most(self, chance: float, plain: UrlTemplates) -> float:
         """Return how many useless pages the host may have if this link is one of the last ones."""
         section = self.known(plain.section)
@@ -298,12 +317,26 @@ class HostBudget:
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages. False if several pages of other
-        sections link to the URL, or if several pages link to it and its section has text.
+        True if pages of the section lead to ever more pages. False if the section is trusted, if
+        several pages of other sections link to the URL, or if several pages link to it and its
+        section has text.
         """
-        if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
+        if not section.is_endless or self.is_trusted(plain):
+            return False
+        if known_urls.is_named_elsewhere(self, plain.own):
             return False
         return not (section.has_text and plain.own in self.relinked)
+
+    def is_grounded(self, plain: UrlTemplates) -> bool:
+        """True if a URL is grounded (`link_origins`) or its section is trusted."""
+        return self.origins.is_grounded(plain.own) or self.is_trusted(plain)
+
+    def is_trusted(self, plain: UrlTemplates) -> bool:
+        """
+        True if most pages of a URL's section were useful and few links wait. A space that grows
+        without end soon holds many more links than it has pages.
+        """
+        return self.held <= FEW * self.useful and self.known(plain.section).is_trusted
 
     @property
     def is_idle(self) -> bool:
@@ -313,9 +346,9 @@ class HostBudget:
     def is_doubtful(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """True if a link must wait until no others are pending, although its page may be useful."""
         return (
-            section.is_growing
+            (section.is_growing and not self.is_trusted(plain))
             or section.is_untold
-            or not self.origins.is_grounded(plain.own)
+            or not self.is_grounded(plain)
             or (not self._is_sure(plain) and known_urls.is_variant(self, plain))
             or (not section.is_sure and self.known(plain.finest).is_function)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aragog.crawl.traps.templates import UrlTemplates
+from aragog.crawl.traps.templates import UrlTemplates, hash_of
 
 if TYPE_CHECKING:
     from aragog.crawl.traps.host_budget import HostBudget
@@ -33,6 +33,12 @@ def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
     """True if the URL is a known URL plus query parameters, or folders before the path."""
     parts = (part.without for part in plain.parts if not part.is_of_path)
     return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
+
+
+def is_facet(host: HostBudget, plain: UrlTemplates) -> bool:
+    """True if the URL has several query parameters and is known without its query."""
+    base = hash_of(plain.url.partition("?")[0])
+    return "&" in plain.url and (base in host.linked or base in host.seen)
 
 
 def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from aragog.crawl.traps import known_urls
 from aragog.crawl.traps.host_budget import LIKELY, HostBudget
 from aragog.crawl.traps.link_notes import JudgedPage, note_links
 from aragog.crawl.traps.page_copies import PageCopies
@@ -129,6 +130,8 @@ class _Weighing:
         self.words, self.numbers = host.pairs.news(traits.pairs), host.pairs.news(traits.numbers)
         targets = [(host.plain(templates_of(url, host.words)), text) for url, text in links]
         value, flaw = self._value([to for to, _ in targets])
+        if value is not None and value >= LIKELY:
+            self._note_variant()
         if self.items:
             host.lists.add((list_code(self.items),))
         self.record(value, flaw)
@@ -156,6 +159,11 @@ class _Weighing:
             return 0.0, Flaw.GROWTH
         return self._value_of_little(found)
 
+    def _note_variant(self) -> None:
+        """Count a useful page without new words that only varies a known URL."""
+        if self.words.new < MIN_NEW and known_urls.is_facet(self.host, self.is_of):
+            self.host.record(self.is_of.branch).variants += 1
+
     def _value_of_little(self, found: PageLinks) -> tuple[float | None, Flaw | None]:
         """Return what `_value` returns for a page that neither has new text nor leads to any."""
         if self.copies.is_mirror:
@@ -168,7 +176,7 @@ class _Weighing:
         if self._may_stand_alone(found):
             return LEAF, None
         if not self._is_function(MIN_OF_FUNCTION):
-            if (is_data or is_single) and self.host.origins.is_grounded(self.is_of.own):
+            if (is_data or is_single) and self.host.is_grounded(self.is_of):
                 return (1.0 if is_data else LEAF), None
             if self._is_list(found):
                 return LEAF, None
@@ -210,7 +218,7 @@ class _Weighing:
             and found.novel >= LIKELY
             and not found.promised
             and found.doubtful == found.strange
-            and self.host.origins.is_grounded(self.is_of.own)
+            and self.host.is_grounded(self.is_of)
         )
 
     def _is_list(self, found: PageLinks) -> bool:
@@ -231,7 +239,7 @@ class _Weighing:
 
     def _is_growth(self, found: PageLinks) -> bool:
         """True if the page leads to many unproven pages, and has little new text itself."""
-        if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
+        if self._is_trusted() or (self.is_rich and self.host.is_grounded(self.is_of)):
             return False
         return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
@@ -322,7 +330,7 @@ class _Weighing:
                 host.promised, host.spent = host.promised - kept, host.spent - kept
             elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
                 host.spent += COST_OF_GROWTH
-        else:
+        elif not host.is_trusted(self.is_of):
             chance = host.expected(self.is_of)
             host.spent += 1.0 if self.twins else min(1.0, 2 - 2 * chance)
         if flaw in {Flaw.SAME, Flaw.COPY, Flaw.NOTHING} or value >= LIKELY:

@@ -25,6 +25,8 @@ many new links within it on average, and hardly any link leads back to a known p
 """
 LAST = 4
 PAGES_PER_TEXT = 10
+MIN_TRUSTED, PER_USELESS = 20, 4
+"""A template is trusted after this many useful pages, while it has this many per useless one."""
 
 
 class Flaw(IntEnum):
@@ -86,6 +88,8 @@ class TemplateRecord:
     """Number of new links from those pages to more pages of the section."""
     old_links: int = 0
     """Number of pages that a second page linked to."""
+    variants: int = 0
+    """Number of useful pages that vary a known URL by several parameters, without new words."""
     flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
     """Number of useless pages by reason."""
     anchors: list[int] = field(default_factory=list)
@@ -150,6 +154,11 @@ class TemplateRecord:
     def is_sure(self) -> bool:
         """True if nearly all of its pages were useful so far."""
         return self.brought >= MIN_SURE and self.brought >= 3 * self.nothing
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if so many of its pages were useful that single useless ones say little."""
+        return self.brought >= MIN_TRUSTED and self.brought >= PER_USELESS * self.nothing
 
     @property
     def is_function(self) -> bool:

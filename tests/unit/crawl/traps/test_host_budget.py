@@ -5,6 +5,7 @@ import pytest
 from aragog.crawl.traps.host_budget import MAX_RECORDS, HostBudget, LinkVerdict, TemplateDecision
 from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.template_states import closed_templates, why_not_followed
+from aragog.crawl.traps.templates import templates_of
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
 from bench.traps.rules import crawl_by_rules
@@ -248,3 +249,50 @@ def test_template_is_closed_after_missing_pages_in_a_row():
 
     assert "/version/{n}/*" in closed_templates(budget)
     assert budget.verdict(f"{SITE}/version/99/all", {}, is_last=True) is LinkVerdict.HOLD
+
+
+@pytest.mark.parametrize(("held", "cost"), [(20, 0.0), (200, 1.0)])
+def test_products_that_lead_to_more_products_cost_nothing_while_few_links_wait(held, cost):
+    budget = HostBudget(useful=40, held=held, usual_news=200.0)
+    link = templates_of(f"{SITE}/product.php?id=7", budget.words)
+    section = budget.record(link.section)
+    section.brought, section.good, section.grown = 30, 5.0, 5.0
+
+    judge(budget, link.url, page_with(numbers(1)), [(f"{SITE}/product.php?id=8", "80 cm")])
+
+    assert section.brought == 31
+    assert budget.spent == cost
+
+
+def test_template_is_trusted_only_while_few_links_wait():
+    budget = HostBudget()
+    for n in range(30):
+        judge(budget, f"{SITE}/item/{n}", article(n))
+    link = templates_of(f"{SITE}/item/99", budget.words)
+
+    assert budget.is_trusted(link)
+    budget.held = 61  # more than two per useful page
+    assert not budget.is_trusted(link)
+
+
+def test_pages_without_new_words_that_vary_a_known_url_have_a_bound():
+    budget = HostBudget()
+    judge(budget, f"{SITE}/table/1", article(1), [(f"{SITE}/table/1?rows=sex", "Sex")])
+    branch = templates_of(f"{SITE}/table/1", budget.words).branch
+    view = f"{SITE}/table/1?cols=year&rows=age"
+
+    budget.record(branch).variants = 51
+    assert budget.verdict(view, {}) is not LinkVerdict.DROP
+    budget.held = 500
+    assert budget.verdict(f"{view},sex", {}) is LinkVerdict.DROP
+    assert budget.verdict(f"{SITE}/table/2", {}, is_last=True) is LinkVerdict.FOLLOW
+
+
+def test_tables_of_numbers_that_vary_known_ones_are_counted():
+    budget = HostBudget()
+    judge(budget, f"{SITE}/table/1", article(1))
+    branch = templates_of(f"{SITE}/table/1", budget.words).branch
+
+    judge(budget, f"{SITE}/table/1?cols=year&rows=age", page_with(numbers(1)))
+
+    assert budget.record(branch).variants == 1
