@@ -31,7 +31,7 @@ _UNIT_PRICE = re.compile(
 """A unit price: `(12,50 €/kg)`, `$0.40 per oz`."""
 _MAX_NODES = 200
 _FORMER_CLASS = re.compile(
-    r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
+    r"(?<![a-z])(?:(?:old|was|former|previous|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
     r"|(?:rrp|msrp|uvp)(?![a-z])|recommended(?![a-z])|suggested(?![a-z])|strike|line-through|crossed|list-?price)"
 )
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -169,6 +169,27 @@ PREORDER_BUTTON_LABELS = frozenset(
         "預購",
     }
 )
+NOTICE_BUTTON_LABELS = frozenset(
+    {
+        "notify me", "notify me when available", "notify me when in stock", "auto notify",
+        "notify when available", "email me", "email me when available", "get notified",
+        "email me when back in stock", "email when available", "join the waitlist", "join waitlist",
+        "sign up for restock notifications", "alert me", "remind me", "let me know",
+        "benachrichtigen", "benachrichtige mich", "benachrichtigen sie mich", "mich benachrichtigen",
+        "bei verfügbarkeit benachrichtigen", "erinnern", "prévenez-moi", "me prévenir",
+        "m'avertir", "m'alerter", "alerte stock", "être alerté", "avísame", "avisarme", "notificarme",
+        "avísenme", "avisadme", "avvisami", "avvertimi", "avise-me", "avisar-me", "notifique-me",
+        "me avise", "houd mij op de hoogte", "mail mij", "breng mij op de hoogte", "bevaka",
+        "bevaka produkt", "meddela mig", "giv mig besked", "gi meg beskjed", "varsle meg",
+        "ilmoita saatavuudesta", "hlídat dostupnost", "hlídat", "strážiť dostupnosť",
+        "sledovat dostupnost", "powiadom o dostępności", "powiadom mnie", "powiadom",
+        "értesítést kérek", "értesítsen", "anunță-mă", "notifică-mă", "obavijesti me",
+        "obvesti me", "уведомить о поступлении", "сообщить о поступлении", "уведомить",
+        "повідомити", "повідомити про наявність", "haber ver", "gelince haber ver",
+        "入荷通知", "再入荷通知", "입고알림", "재입고 알림", "到货通知", "到貨通知",
+    }
+)  # fmt: skip
+"""Buttons in place of the cart, with which a shop offers a message when it has the product again."""
 STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK, *LATER)
 
 LABELED_IN_STOCK = frozenset(
