@@ -238,3 +238,39 @@ def test_page_of_a_numbered_product_without_a_price_is_that_of_a_product(number,
 )
 def test_number_or_stock_alone_makes_no_product(body):
     assert pin(f"<title>Disk</title><h1>Disk</h1>{body}").type == "page"
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "expected"),
+    [
+        ("Availability", "In stock", "in_stock"),
+        ("Availability:", "Out of stock", "out_of_stock"),
+        ("Verfügbarkeit", "Auf Lager", "in_stock"),
+        ("Disponibilité", "Rupture de stock", "out_of_stock"),
+        ("Beschikbaarheid", "Op voorraad", "in_stock"),
+        ("Written by", "In stock", None),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_label_of_a_card_states_the_stock(label, text, expected, number):
+    card = (
+        f'<meta name="twitter:label{number}" content="{label}">'
+        f'<meta name="twitter:data{number}" content="{text}">'
+    )
+
+    assert product_of(card).availability == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Der Artikel kann derzeit nicht gekauft werden.",
+        "This item cannot be purchased.",
+        "Not available for purchase",
+    ],
+)
+def test_what_cannot_be_bought_is_not_in_stock(sentence):
+    body = f'<div class="availability"><span>In stock</span></div><p>{sentence}</p>'
+
+    assert product_of("", body).availability is None
+    assert product_of("", f"<p>{sentence}</p>").availability == "out_of_stock"

@@ -253,3 +253,17 @@ def test_former_price_that_is_said_twice_is_one(previous):
     product = shop(prices, "cs", declared("2490", "CZK"))
 
     assert (product.price, product.list_price) == (Decimal(2490), Decimal(2990))
+
+
+@pytest.mark.parametrize(
+    "former",
+    [
+        '<div id="product-original-amount">€80</div>',
+        '<div class="row"><span id="old-price">€80</span></div>',
+        '<div class="row"><span id="wasPrice" class="col">€80</span></div>',
+    ],
+)
+def test_former_price_that_only_an_id_names_is_read(former):
+    product = shop(f'{former}<div class="row"><b class="price-now">€60</b></div>', "en-IE")
+
+    assert (product.price, product.list_price) == (Decimal(60), Decimal(80))

@@ -130,9 +130,9 @@ def is_hidden(element: LexborNode) -> bool:
 
 
 def is_called_former(element: LexborNode) -> bool:
-    """Return True if a class calls the element itself a former price, or its style strikes it."""
+    """Return True if a class or id calls the element a former price, or its style strikes it."""
     attributes = element.attributes
-    class_name = (attributes.get("class") or "")[:_MAX_CLASS_CHARS]
+    class_name = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
     is_struck = "line-through" in (attributes.get("style") or "")
     return is_struck or bool(_FORMER_CLASS.search(_CAMEL_CASE.sub("-", class_name).lower()))
 

@@ -266,6 +266,7 @@ def _availability(
             *sources.scalars(_offer_of_other_size(sources, nodes, price), "availability"),
             *sources.scalars(chosen_offers, "availability"),
             *candidates,
+            *product_details.card_stock(sources),
         ],
         fallback=_search_lazily(sources, product_details.visible_stock),
         expected="an availability",

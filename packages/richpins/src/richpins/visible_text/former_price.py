@@ -131,7 +131,7 @@ def _former_price_near(
     """
     container: LexborNode | None = node
     for _ in range(_MAX_LEVELS_TO_FORMER_PRICE):
-        if container is None or container.tag in {"body", "html"}:
+        if container is None or container.tag == "html":
             return None
         if len(container.text()) > _MAX_CONTAINER_CHARS:
             return None
@@ -173,7 +173,7 @@ def _is_elsewhere(element: LexborNode, container: LexborNode | None) -> bool:
 
 
 _ELSEWHERE_TAGS = frozenset({"a", "li", "aside", "footer", "nav", "option", "template"})
-_FORMER_ELEMENTS = "del,s,strike,[class],[style]"
+_FORMER_ELEMENTS = "del,s,strike,[class],[id],[style]"
 _MAX_FORMER_ELEMENTS = 60
 _MAX_LEVELS_TO_FORMER_PRICE = 4
 _MAX_CONTAINER_CHARS = 5_000

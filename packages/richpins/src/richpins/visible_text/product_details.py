@@ -199,6 +199,18 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
         yield Candidate("in stock", "html", f"{button.tag} that sells")
 
 
+def card_stock(sources: Sources) -> Iterator[Candidate]:
+    """Yield `in stock` or `out of stock` if a label of the page's Twitter card says so."""
+    for number in ("1", "2"):
+        label = (sources.metas.first(f"twitter:label{number}") or "").strip().lower().rstrip(":")
+        for candidate in sources.meta(f"twitter:data{number}") if label in STOCK_LABELS else ():
+            text = _stock_text(candidate.value)
+            if text in LABELED_IN_STOCK:
+                yield candidate._replace(value="in stock")
+            elif text in LABELED_OUT_OF_STOCK:
+                yield candidate._replace(value="out of stock")
+
+
 _IN_STOCK_PHRASES = frozenset(map(str.lower, IN_STOCK))
 _OUT_OF_STOCK_PHRASES = frozenset(map(str.lower, OUT_OF_STOCK))
 _LATER_PHRASES = frozenset(map(str.lower, LATER))
