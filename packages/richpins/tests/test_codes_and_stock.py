@@ -70,7 +70,9 @@ def test_properties_outside_items_describe_the_product():
     ],
 )
 def test_brand_outside_items_is_that_of_the_declared_product(brand):
-    item = ld({"@type": "Product", "name": "Lamp", "offers": {"price": "9", "priceCurrency": "USD"}})
+    item = ld(
+        {"@type": "Product", "name": "Lamp", "offers": {"price": "9", "priceCurrency": "USD"}}
+    )
     product = product_of(item, brand)
 
     assert (product.brand, product.price) == ("ACME", Decimal(9))
@@ -92,7 +94,8 @@ def test_declared_values_precede_those_outside_items():
 
 def test_properties_of_several_products_outside_items_are_ignored():
     prices = "".join(
-        f"<p><b itemprop=price content={n}>${n}</b><b itemprop=brand>B{n}</b></p>" for n in (5, 7, 9)
+        f"<p><b itemprop=price content={n}>${n}</b><b itemprop=brand>B{n}</b></p>"
+        for n in (5, 7, 9)
     )
 
     assert product_of("<meta itemprop=priceCurrency content=USD>", prices).brand is None
@@ -107,14 +110,22 @@ def test_price_outside_items_does_not_make_a_page_a_product():
 @pytest.mark.parametrize(
     "item",
     [
-        "<link itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
-        "href='http://schema.org/NewCondition'>",
-        "<meta itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
-        "content='http://schema.org/NewCondition'>",
-        "<a itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
-        "href='http://schema.org/NewCondition'>Neuf</a>",
-        "<span itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
-        "content='NewCondition'>Neuf</span>",
+        (
+            "<link itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
+            "href='http://schema.org/NewCondition'>"
+        ),
+        (
+            "<meta itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
+            "content='http://schema.org/NewCondition'>"
+        ),
+        (
+            "<a itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
+            "href='http://schema.org/NewCondition'>Neuf</a>"
+        ),
+        (
+            "<span itemprop=itemCondition itemscope itemtype='http://schema.org/OfferItemCondition' "
+            "content='NewCondition'>Neuf</span>"
+        ),
     ],
 )
 def test_item_without_properties_has_the_value_of_its_attribute(item):

@@ -182,9 +182,10 @@ NOTICE_BUTTON_LABELS = frozenset(
         "notify when available", "email me", "email me when available", "get notified",
         "email me when back in stock", "email when available", "join the waitlist", "join waitlist",
         "sign up for restock notifications", "alert me", "remind me", "let me know",
-        "benachrichtigen", "benachrichtige mich", "benachrichtigen sie mich", "mich benachrichtigen",
-        "bei verfügbarkeit benachrichtigen", "erinnern", "prévenez-moi", "me prévenir",
-        "m'avertir", "m'alerter", "alerte stock", "être alerté", "avísame", "avisarme", "notificarme",
+        "benachrichtigen", "benachrichtige mich", "benachrichtigen sie mich",
+        "mich benachrichtigen", "bei verfügbarkeit benachrichtigen", "erinnern", "prévenez-moi",
+        "me prévenir", "m'avertir", "m'alerter", "alerte stock", "être alerté", "avísame",
+        "avisarme", "notificarme",
         "avísenme", "avisadme", "avvisami", "avvertimi", "avise-me", "avisar-me", "notifique-me",
         "me avise", "houd mij op de hoogte", "mail mij", "breng mij op de hoogte", "bevaka",
         "bevaka produkt", "meddela mig", "giv mig besked", "gi meg beskjed", "varsle meg",
@@ -196,7 +197,7 @@ NOTICE_BUTTON_LABELS = frozenset(
         "入荷通知", "再入荷通知", "입고알림", "재입고 알림", "到货通知", "到貨通知",
     }
 )  # fmt: skip
-"""Buttons in place of the cart, with which a shop offers a message when it has the product again."""
+"""Labels of buttons in place of the cart that ask for a message when the product is back."""
 STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK, *LATER)
 
 LABELED_IN_STOCK = frozenset(

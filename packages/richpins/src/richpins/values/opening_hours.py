@@ -24,7 +24,8 @@ _DAY_NAMES = {
     "woensdag onsdag středa streda środa среда середа szerda miercuri keskiviikko srijeda sreda "
     "çarşamba τετάρτη",
     "Th": "thursday donnerstag jeudi jueves giovedì giovedi quinta quinta-feira donderdag torsdag "
-    "čtvrtek štvrtok czwartek четверг четвер csütörtök joi torstai četvrtak četrtek perşembe πέμπτη",
+    "čtvrtek štvrtok czwartek четверг четвер csütörtök joi torstai četvrtak četrtek "
+    "perşembe πέμπτη",
     "Fr": "friday freitag vendredi viernes venerdì venerdi sexta sexta-feira vrijdag fredag pátek "
     "piatok piątek пятница п'ятниця péntek vineri perjantai petak petek cuma παρασκευή",
     "Sa": "saturday samstag sonnabend samedi sábado sabado sabato zaterdag lördag lørdag sobota "
@@ -37,8 +38,8 @@ _ABBREVIATIONS = {day.lower(): day for day in _DAY_NAMES}
 _UNTIL = r"\s{0,3}(?:[-–—]|\b(?:to|through|thru|bis|au|à|a|al|até|t/m|tot|do|till|til|по)\b)\s{0,3}"
 _DAY_RANGE = re.compile(rf"([^\W\d_][\w'-]{{1,20}}?){_UNTIL}([^\W\d_][\w'-]{{1,20}})")
 _TIMES = re.compile(
-    rf"(?P<days>[^\W\d_][^\d:]{{1,50}}?)\s{{0,3}}:?\s{{1,3}}"
-    rf"(?P<times>\d{{1,2}}[:.]\d\d\s?[-–]\s?\d{{1,2}}[:.]\d\d)"
+    r"(?P<days>[^\W\d_][^\d:]{1,50}?)\s{0,3}:?\s{1,3}"
+    r"(?P<times>\d{1,2}[:.]\d\d\s?[-–]\s?\d{1,2}[:.]\d\d)"
 )
 _CLOSED = re.compile(
     r"[^\W\d_]\D{0,40}?[\s:,]{0,5}(?:[-–—]|\b(?:closed|off|geschlossen|ruhetag|fermée?|chius[oa]|"
@@ -54,7 +55,9 @@ _MIDNIGHT = re.compile(r"0?0:00")
 
 def parse_opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
     """Return entries such as `Mo-Fr 09:00-17:00`; None if there is none. Other text is kept."""
-    entries = [_parse_node(v) if isinstance(v, Node) else _parse_text(v) for v in raw[:_MAX_ENTRIES]]
+    entries = [
+        _parse_node(v) if isinstance(v, Node) else _parse_text(v) for v in raw[:_MAX_ENTRIES]
+    ]
     return tuple(filter(None, entries)) or None
 
 

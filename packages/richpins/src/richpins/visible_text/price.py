@@ -112,7 +112,7 @@ def _is_regular(node: LexborNode) -> bool:
 
 
 def is_other_amount(text: str) -> bool:
-    """Return True if the words at the only amount name a fee, a saving, an extra or a past price."""
+    """Return True if the words at the only amount name a fee, saving, extra or past price."""
     before, after = money.text_around_amount(text)
     if _LOWEST.search(before) and _RECENT.search(f"{before} {after}"):
         return True
