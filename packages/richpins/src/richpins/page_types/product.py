@@ -386,7 +386,9 @@ def _is_sold_out_product(sources: Sources) -> bool:
     codes = chain(
         url_codes.asins(sources), product_details.skus(sources), product_details.gtins(sources)
     )
-    return next(codes, None) is not None and product_details.is_called_unavailable(sources)
+    return next(codes, None) is not None and product_details.is_called_unavailable(
+        sources, accepts_sold_out_class=True
+    )
 
 
 _PRICE_TAGS = (

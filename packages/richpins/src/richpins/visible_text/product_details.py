@@ -320,8 +320,13 @@ def _has_button(sources: Sources, labels: frozenset[str]) -> bool:
     )
 
 
-def is_called_unavailable(sources: Sources) -> bool:
-    """Return True if an element with a class for availability says `Not available`."""
+def is_called_unavailable(sources: Sources, *, accepts_sold_out_class: bool = False) -> bool:
+    """
+    Return True if an element with a class for availability says `Not available`.
+
+    With `accepts_sold_out_class`, a class such as `out-of-stock` does not make it a hidden one.
+    """
+    hidden = _NOT_SHOWN if accepts_sold_out_class else _DISABLED
     if not has_stock_class(sources):
         return False
     nodes = sources.document.tree.css(f"h1,{_STOCK_ELEMENTS}")[:_MAX_BUTTONS]
@@ -329,7 +334,7 @@ def is_called_unavailable(sources: Sources) -> bool:
     return any(
         len(node.text()) <= _MAX_STOCK_CHARS
         and _stock_text(node.text(separator=" ")) in LABELED_OUT_OF_STOCK - {"no"}
-        and _is_usable(node, _NOT_SHOWN)
+        and _is_usable(node, hidden)
         and not _is_about_other_product(node)
         for node in nodes[heading_index + 1 :]
     )
