@@ -31,7 +31,7 @@ _UNIT_PRICE = re.compile(
 """A unit price: `(12,50 €/kg)`, `$0.40 per oz`."""
 _MAX_NODES = 200
 _FORMER_CLASS = re.compile(
-    r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
+    r"(?<![a-z])(?:(?:old|was|former|previous|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
     r"|(?:rrp|msrp|uvp)(?![a-z])|recommended(?![a-z])|suggested(?![a-z])|strike|line-through|crossed|list-?price)"
 )
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -130,9 +130,9 @@ def is_hidden(element: LexborNode) -> bool:
 
 
 def is_called_former(element: LexborNode) -> bool:
-    """Return True if a class calls the element itself a former price, or its style strikes it."""
+    """Return True if a class or id calls the element a former price, or its style strikes it."""
     attributes = element.attributes
-    class_name = (attributes.get("class") or "")[:_MAX_CLASS_CHARS]
+    class_name = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
     is_struck = "line-through" in (attributes.get("style") or "")
     return is_struck or bool(_FORMER_CLASS.search(_CAMEL_CASE.sub("-", class_name).lower()))
 

@@ -14,6 +14,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import numbers, scalars
+from richpins.values.opening_hours import parse_opening_hours
 from richpins.values.ratings import Rating, read_rating
 
 
@@ -125,7 +126,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         price_range=text_field("price_range", "pricerange"),
         opening_hours=pick(
             "place.opening_hours",
-            _parse_opening_hours,
+            parse_opening_hours,
             sources.lists(nodes, "openinghours", "openinghoursspecification"),
         )
         or (),
@@ -266,36 +267,6 @@ def _parse_phone(value: Any) -> str | None:
     if not text or not 5 <= sum(char.isdigit() for char in text) <= 20 or len(text) > 60:
         return None
     return text.removeprefix("tel:").strip()
-
-
-def _parse_opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
-    entries = []
-    for value in raw[:60]:
-        if isinstance(value, Node):
-            days = [re.split(r"[/#:]", str(day))[-1] for day in value.all("dayofweek")]
-            opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
-            if days and opens and closes:
-                hours = f"{_time_of_day(opens)}-{_time_of_day(closes)}"
-                entries.append(f"{','.join(map(_short_day, days))} {hours}")
-        elif text := scalars.text(value):
-            entries.append(text)
-    return tuple(entries) or None
-
-
-def _short_day(day: str) -> str:
-    """Return the first two letters of a day, or `PH` for public holidays."""
-    return "PH" if day.lower().startswith("publicholiday") else day[:2]
-
-
-_CLOCK_TIME = re.compile(
-    r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?", re.IGNORECASE
-)
-
-
-def _time_of_day(text: str) -> str:
-    """Return the hours and minutes of a time such as `T8:00:00+01:00`, or the text itself."""
-    match = _CLOCK_TIME.search(text[:40])
-    return f"{match[1]}{match[2] or ''}" if match else text[:20]
 
 
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:

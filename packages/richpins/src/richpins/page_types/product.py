@@ -114,6 +114,8 @@ class _Reader:
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product described by `nodes` (most trusted first), or else by the visible text."""
+    ownerless = sources.graph.ownerless_product
+    nodes = nodes if ownerless is None else [*nodes, ownerless]
     price = _price(sources, nodes, partial(shown_price, is_product=True))
     reader = _Reader(
         sources, nodes, _move_chosen_offer_first(list(prices.find_offers(nodes)), price)
@@ -166,24 +168,37 @@ def _add_identifiers(reader: _Reader, product: Product) -> Product:
         sku=pick(
             "sku", partial(sku, name=name), item_values("sku", "productid"), fallback=_visible_skus
         ),
-        gtin=pick("gtin", gtin, *gtins, expected="a GTIN", fallback=product_details.gtins),
-        mpn=pick("mpn", scalars.text, item_values("mpn"), fallback=product_details.mpns),
+        gtin=pick(
+            "gtin",
+            gtin,
+            *gtins,
+            meta(*_GTIN_TAGS),
+            expected="a GTIN",
+            fallback=product_details.gtins,
+        ),
+        mpn=pick(
+            "mpn",
+            scalars.text,
+            item_values("mpn"),
+            meta("product:mfr_part_no", "product:mpn"),
+            fallback=product_details.mpns,
+        ),
     )
 
 
 def _add_attributes(reader: _Reader, product: Product) -> Product:
-    pick, item_values = reader.pick, reader.item_values
+    pick, item_values, meta = reader.pick, reader.item_values, reader.sources.meta
     name = reader.name or reader.sources.document.heading
     return replace(
         product,
-        color=pick("color", scalars.text, item_values("color")),
-        size=pick("size", scalars.text, item_values("size")),
-        material=pick("material", scalars.text, item_values("material")),
+        color=pick("color", scalars.text, item_values("color"), meta("product:color")),
+        size=pick("size", scalars.text, item_values("size"), meta("product:size")),
+        material=pick("material", scalars.text, item_values("material"), meta("product:material")),
         category=pick(
             "category",
             scalars.text,
             item_values("category"),
-            reader.sources.meta("product:category"),
+            meta("product:category"),
             fallback=partial(_categories, name=name),
         ),
     )
@@ -197,6 +212,8 @@ def _categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
 def _visible_skus(sources: Sources) -> Iterator[Candidate]:
     yield from url_codes.asins(sources)
     yield from product_details.skus(sources)
+    # After visible numbers, because some shops put the number of their database into these tags.
+    yield from sources.meta("product:retailer_item_id", "product:retailer_part_no")
     yield from url_codes.product_codes(sources)
 
 
@@ -214,6 +231,7 @@ def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) 
     return price if price.list_price or price.high else add_former_price(sources, price)
 
 
+_GTIN_TAGS = ("product:gtin", "product:ean", "product:upc", "product:isbn")
 _GTIN_PROPERTIES = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
@@ -248,6 +266,7 @@ def _availability(
             *sources.scalars(_offer_of_other_size(sources, nodes, price), "availability"),
             *sources.scalars(chosen_offers, "availability"),
             *candidates,
+            *product_details.card_stock(sources),
         ],
         fallback=_search_lazily(sources, product_details.visible_stock),
         expected="an availability",
@@ -354,10 +373,22 @@ def _find_in_text(
     """Return the product on a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
-    if shown_price(sources, prices.find_country(sources), is_product=False) is None:
-        return None
-    product = read(sources, [])
-    return ([], product) if product.price is not None else None
+    if shown_price(sources, prices.find_country(sources), is_product=False) is not None:
+        product = read(sources, [])
+        return ([], product) if product.price is not None else None
+    return ([], read(sources, [])) if _is_sold_out_product(sources) else None
+
+
+def _is_sold_out_product(sources: Sources) -> bool:
+    """Return True if the page shows a product's number and, in place of a price, no stock."""
+    if not product_details.has_stock_class(sources):
+        return False
+    codes = chain(
+        url_codes.asins(sources), product_details.skus(sources), product_details.gtins(sources)
+    )
+    return next(codes, None) is not None and product_details.is_called_unavailable(
+        sources, accepts_sold_out_class=True
+    )
 
 
 _PRICE_TAGS = (

@@ -75,6 +75,8 @@ class Graph:
         self.roots: list[Node] = []
         self.nodes: list[Node] = []
         self.problems: list[str] = []
+        self.ownerless_product: Node | None = None
+        """Properties of a product outside any item, in microdata. Not one of `nodes`."""
         self._by_id: dict[str, Node] = {}
         self._by_type: dict[str, list[int]] = {}
         self._indexed_count = 0

@@ -333,9 +333,13 @@ def _read_unicode_escape(text: str, position: int) -> tuple[str, int]:
     return (chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"), end
 
 
+_ZERO_IN_FRONT = re.compile(r"0\d+")
+
+
 def _parse_number(text: str) -> Any:
+    """Return a number, or the text itself: a code such as `012345678905` keeps its zero."""
     try:
-        return int(text) if len(text) < 20 else text
+        return int(text) if len(text) < 20 and not _ZERO_IN_FRONT.fullmatch(text) else text
     except ValueError:
         pass
     try:

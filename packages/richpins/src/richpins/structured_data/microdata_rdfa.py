@@ -9,7 +9,7 @@ element's ancestors, and is cached for each ancestor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -67,6 +67,7 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     builder.assign_owners()
     builder.add_references(tree)
     builder.add_ownerless_recipe()
+    builder.add_ownerless_product()
 
 
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
@@ -164,10 +165,13 @@ class _ItemBuilder:
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """
         Use the text of an item without properties as its name: `<b itemprop=author
-        itemscope>Ann</b>`.
+        itemscope>Ann</b>`. The address in its `href` or `content` becomes its ID.
         """
         if self.graph.follow(node) is node:
-            text = displayed_text(element)
+            attributes = element.attributes
+            address = (attributes.get("href") or attributes.get("content") or "").strip()
+            node.id = node.id or address or None
+            text = displayed_text(element) or (attributes.get("content") or "").strip()
             if 0 < len(text) <= _MAX_NAME_CHARS:
                 node.add("name", text)
 
@@ -199,6 +203,25 @@ class _ItemBuilder:
             self._assign(node, marked)
         self.graph.nodes.append(node)
         self.graph.roots.append(node)
+
+    def add_ownerless_product(self) -> None:
+        """
+        Collect properties of products outside any item, as `graph.ownerless_product`.
+
+        It only completes a product that the page declares otherwise. If a property has several
+        values, the page shows several products, and nothing is collected.
+        """
+        if any("itemref" in marked.attributes for marked in self.items_by_element.values()):
+            return
+        node = Node(("Product",), self.syntax, f"{self.syntax} without an item", self.graph)
+        for marked in self.marked_elements:
+            names = [name for name in marked.names if name in _PRODUCT_PROPERTIES]
+            if names and self._find_owner(marked.element) is None:
+                self._assign(node, replace(marked, names=names))
+        if any(len(set(map(_comparable, values))) > 1 for values in node.properties.values()):
+            return
+        if node.properties:
+            self.graph.ownerless_product = node
 
     def add_references(self, tree: LexborHTMLParser) -> None:
         """Add the properties in the elements to which an item's `itemref` refers."""
@@ -292,6 +315,8 @@ class _ItemBuilder:
         if self.syntax == RDFA and (reference := attributes.get("resource")):
             return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
         tag = marked.element.tag or ""
+        if tag == "meta" and self.syntax == MICRODATA and (kind := attributes.get("itemtype")):
+            return [kind]  # Google's documentation writes price types like this
         source = _VALUE_ATTRIBUTES.get(tag) if tag in _VALUE_ATTRIBUTES else None
         if source and attributes.get(source):
             value = (attributes[source] or "").strip()
@@ -312,6 +337,11 @@ class _ItemBuilder:
             return [text] if (text := price_text(marked.element)) else []
         text = displayed_text(marked.element)
         return [text] if text else []
+
+
+def _comparable(value: str | Node) -> str:
+    """Return a string by which two values of a property can be compared."""
+    return str(value.first("name") or value.id) if isinstance(value, Node) else value
 
 
 def _has_only_text(element: LexborNode) -> bool:
@@ -335,6 +365,12 @@ _LIST_PROPERTIES = frozenset(
 _SINGLE_VALUE_PROPERTIES = frozenset(
     {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
 )
+_PRODUCT_PROPERTIES = frozenset(
+    {
+        "price", "pricecurrency", "availability", "itemcondition", "brand", "sku", "mpn", "gtin",
+        "gtin8", "gtin12", "gtin13", "gtin14",
+    }
+)  # fmt: skip
 
 _LINK_TEXT_PROPERTIES = frozenset(
     {

@@ -109,6 +109,13 @@ OUT_OF_STOCK = (
     "läbi müüdud", "izpārdots", "išparduota", "在庫切れ", "品切れ", "품절", "售罄", "缺货",
     "已售完", "sold-out",
     "sold out online", "out of stock online", "not available online", "no longer available",
+    "not available for purchase", "this item cannot be purchased",
+    "this product cannot be purchased", "der artikel kann derzeit nicht gekauft werden",
+    "dieser artikel kann derzeit nicht gekauft werden",
+    "der artikel kann derzeit nicht bestellt werden",
+    "dieser artikel kann derzeit nicht bestellt werden", "cet article ne peut pas être commandé",
+    "este producto no se puede comprar", "questo prodotto non può essere acquistato",
+    "dit artikel kan niet worden besteld", "produktu nelze objednat", "nie można kupić",
     "not in stock", "nicht mehr lieferbar", "nicht mehr verfügbar", "nicht mehr erhältlich",
     "derzeit nicht lieferbar", "zurzeit nicht lieferbar", "zur zeit nicht lieferbar",
     "momentan nicht lieferbar", "aktuell nicht verfügbar", "aktuell nicht lieferbar",
@@ -169,6 +176,28 @@ PREORDER_BUTTON_LABELS = frozenset(
         "預購",
     }
 )
+NOTICE_BUTTON_LABELS = frozenset(
+    {
+        "notify me", "notify me when available", "notify me when in stock", "auto notify",
+        "notify when available", "email me", "email me when available", "get notified",
+        "email me when back in stock", "email when available", "join the waitlist", "join waitlist",
+        "sign up for restock notifications", "alert me", "remind me", "let me know",
+        "benachrichtigen", "benachrichtige mich", "benachrichtigen sie mich",
+        "mich benachrichtigen", "bei verfügbarkeit benachrichtigen", "erinnern", "prévenez-moi",
+        "me prévenir", "m'avertir", "m'alerter", "alerte stock", "être alerté", "avísame",
+        "avisarme", "notificarme",
+        "avísenme", "avisadme", "avvisami", "avvertimi", "avise-me", "avisar-me", "notifique-me",
+        "me avise", "houd mij op de hoogte", "mail mij", "breng mij op de hoogte", "bevaka",
+        "bevaka produkt", "meddela mig", "giv mig besked", "gi meg beskjed", "varsle meg",
+        "ilmoita saatavuudesta", "hlídat dostupnost", "hlídat", "strážiť dostupnosť",
+        "sledovat dostupnost", "powiadom o dostępności", "powiadom mnie", "powiadom",
+        "értesítést kérek", "értesítsen", "anunță-mă", "notifică-mă", "obavijesti me",
+        "obvesti me", "уведомить о поступлении", "сообщить о поступлении", "уведомить",
+        "повідомити", "повідомити про наявність", "haber ver", "gelince haber ver",
+        "入荷通知", "再入荷通知", "입고알림", "재입고 알림", "到货通知", "到貨通知",
+    }
+)  # fmt: skip
+"""Labels of buttons in place of the cart that ask for a message when the product is back."""
 STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK, *LATER)
 
 LABELED_IN_STOCK = frozenset(

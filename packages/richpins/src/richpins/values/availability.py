@@ -13,7 +13,7 @@ Availability = Literal[
 ]  # fmt: skip
 
 _AVAILABILITY: dict[str, Availability] = {
-    "instock": "in_stock", "available": "in_stock", "availablefororder": "in_stock",
+    "instock": "in_stock", "available": "in_stock", "availablefororder": "back_order",
     "instocksoon": "back_order", "oos": "out_of_stock", "outofstock": "out_of_stock",
     "unavailable": "out_of_stock", "notavailable": "out_of_stock", "preorder": "pre_order",
     "presale": "pre_order", "pending": "pre_order", "backorder": "back_order",

@@ -174,7 +174,8 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
 
 def count_amounts(text: str) -> int:
     """Return how many different numbers in a string have a currency next to them."""
-    return len({each.number for each in _find_amounts(_normalize_text(text[:MAX_CHARS]), None)})
+    amounts = _find_amounts(_normalize_text(text[:MAX_CHARS]), None)
+    return len({each.number.replace(" ", "").replace("'", "") for each in amounts})
 
 
 def text_around_amount(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
@@ -118,6 +118,26 @@ _NO_DECIMAL_CURRENCIES = frozenset(
     "PKR PYG RSD RWF TZS UGX UYU UZS VND VUV XAF XOF XPF XXX ARS".split()
 )
 
+
+def round_excess_decimals(amount: Decimal, currency: str) -> Decimal:
+    """
+    Return an amount in the currency's smallest unit if it has five or more decimals.
+
+    Programs write such amounts when they compute with binary fractions (`185.130001`) or leave out
+    taxes. Prices below 0.1, such as those of screws, and up to four decimals are not changed.
+    """
+    exponent = amount.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent > -_MIN_EXCESS_DECIMALS or abs(amount) < _TENTH:
+        return amount
+    if currency in _NO_DECIMAL_CURRENCIES:
+        unit = Decimal(1)
+    else:
+        unit = Decimal("0.001") if currency in _THREE_DECIMAL_CURRENCIES else Decimal("0.01")
+    return amount.quantize(unit, ROUND_HALF_UP)
+
+
+_MIN_EXCESS_DECIMALS = 5
+_TENTH = Decimal("0.1")
 
 _GROUPED_COUNT = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3})+(?![\d.,])")
 """A count has no decimals, so points before three digits group thousands."""

@@ -207,7 +207,8 @@ def _read_value(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal 
 def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
     """Return an amount; `is_plain` decides if a point before three digits is a decimal point."""
     plain = numbers.decimal_with_point(value, currency)
-    return plain if plain is not None and is_plain(value) else money.find_amount(value, currency)
+    amount = plain if plain is not None and is_plain(value) else money.find_amount(value, currency)
+    return numbers.round_excess_decimals(amount, currency) if amount is not None else None
 
 
 def _common_amount(amounts: list[Decimal]) -> Decimal | None:

@@ -118,14 +118,19 @@ def read_price(
 
 
 def find_price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    """Return the price in the markup, or else in the visible text, as `product.price`."""
+    """
+    Return the price in the markup, or else in the visible text, as `product.price`.
+
+    A declared price of zero counts only if the page shows no other, because templates print it for
+    products without a price of their own, such as bundles.
+    """
     field = "product.price"
     price = declared_price(sources, nodes, field)
-    if price is not None:
+    if price is not None and price.amount:
         return price
     visible = visible_price(sources, shown_price)
-    if visible is None or not nodes:
-        return visible
+    if visible is None or price is not None or not nodes:
+        return visible or price
     declared = declared_price(sources, nodes, field, currency=visible.currency)
     return declared if declared and declared.amount == visible.amount else visible
 

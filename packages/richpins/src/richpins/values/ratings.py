@@ -46,6 +46,8 @@ def rating(value: Any) -> Rating | None:
     number = _parse_value(raw)
     if number is None or number < 0 or (best is not None and number > max(best, Decimal(5))):
         return None
+    if worst is not None and number < (worst if best is None else min(worst, best)):
+        return None
     reviews = numbers.count(value.first("reviewcount"))
     count = numbers.count(value.first("ratingcount", "votes", "count"))
     if number == 0 and not count and not reviews:

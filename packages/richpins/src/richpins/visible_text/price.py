@@ -27,6 +27,12 @@ _OTHER_PRICE = re.compile(
     r"club|klub|member|loyalty|clubcard)"
 )
 """Class names of other prices, but not `font-bold`, `holder` or `whitewash`."""
+_OTHER_PRODUCTS = re.compile(
+    r"(?<![a-z])(?:ads?|advert(?:s|isements?|ising)?|sponsored|related|recommend(?:ed|ations?)|"
+    r"similar(?:ities)?|alternatives?|carousels?|"
+    r"up-?sells?|cross-?sells?|also-(?:bought|viewed|like))(?![a-z])"
+)
+"""Class names of blocks that advertise or suggest other products."""
 _REGULAR_PRICE = re.compile(r"(?:(?<![a-z])|(?<=price))regular")
 """A class of the only price, or of the former one."""
 _CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -52,9 +58,16 @@ def shown_price(
         return None
     labeled: tuple[Decimal, str, Candidate] | None = None
     doubtful: tuple[Decimal, str, Candidate] | None = None
+    without_taxes: tuple[Decimal, str, Candidate] | None = None
     for node, text in price_elements(sources):
         currency = money.find_currency(text, country)
-        if _is_fee_or_saving(text):
+        if is_other_amount(text):
+            continue
+        taxes = _taxes(node)
+        if without_taxes is not None and taxes != "with":
+            continue
+        if taxes == "without":
+            without_taxes = _price_in(node, text, currency)
             continue
         if money.are_installments(text) or _is_regular(node):
             doubtful = doubtful or _price_in(node, text, currency)
@@ -68,7 +81,28 @@ def shown_price(
         price = _price_in(node, text, currency)
         if price is not None:
             return price
-    return labeled or doubtful
+    return without_taxes or labeled or doubtful
+
+
+def _taxes(node: LexborNode) -> str:
+    """Return `with` or `without` if the text beside the amount says so; empty if it does not."""
+    for element in (node, node.parent):
+        text = "" if element is None else element.text(separator=" ")[: 2 * MAX_PRICE_CHARS]
+        if _TAXES.search(text) and money.count_amounts(text) == 1:
+            return "without" if _WITHOUT_TAXES.search(text) else "with"
+    return ""
+
+
+_WITHOUT_TAXES = re.compile(
+    r"\b(?:(?:bez|без)\s(?:DPH|VAT|PDV|НДС|ПДВ|ДДС)|(?:zzgl|exkl|exclusief|ohne|plus)\b\.?\s(?:MwSt|USt|moms|btw)"
+    r"|netto|HT\b|hors\s(?:taxes?|TVA)|ex(?:cl(?:uding|usive|\.|)|\.|)\s(?:of\s)?(?:VAT|tax|GST|btw)"
+    r"|IVA\sescl\w*|(?:sin|sem|senza)\sIVA|fără\sTVA|ilman\sALV)|\+\s?(?:IVA|VAT|btw|MwSt)\b|ÁFA\snélkül",
+    re.IGNORECASE,
+)
+_TAXES = re.compile(
+    r"\b(?:DPH|VAT|PDV|НДС|ПДВ|ДДС|MwSt|USt|moms|btw|netto|brutto|HT|TTC|tax(?:es)?|GST|IVA|TVA|ALV)\b|ÁFA",
+    re.IGNORECASE,
+)
 
 
 def _is_regular(node: LexborNode) -> bool:
@@ -77,13 +111,23 @@ def _is_regular(node: LexborNode) -> bool:
     return any(_REGULAR_PRICE.search(_class_and_id(element)) for element in elements)
 
 
-def _is_fee_or_saving(text: str) -> bool:
-    """Return True if the words at the only amount name a fee, a saving or an extra."""
+def is_other_amount(text: str) -> bool:
+    """Return True if the words at the only amount name a fee, saving, extra or past price."""
     before, after = money.text_around_amount(text)
+    if _LOWEST.search(before) and _RECENT.search(f"{before} {after}"):
+        return True
     is_other = _FEE_OR_SAVING.search(before) or _COUPON.search(f"{before} {after}")
     return bool(is_other) and not _INCLUDING.search(before)
 
 
+_LOWEST = re.compile(
+    r"\blowest|niedrigst|bestpreis|tiefst|plus\sbas|más\sbajo|più\sbasso|mais\sbaixo|laagste|lägsta|"
+    r"lavest|\balin\b|legalacsonyabb|cel\smai\smic|najniż|najniž|nejniž|най-ниск|χαμηλότερη|"
+    r"madalaim|zemāk|žemiausi|самая\sнизкая|найнижч",
+    re.IGNORECASE,
+)
+_RECENT = re.compile(r"\b30\b|\brecent", re.IGNORECASE)
+"""The law of the EU asks for the lowest price of the 30 days before a reduction."""
 _COUPON = re.compile(
     r"coupon|voucher|gutschein|\bbon\sde\sréduction|cupón|cupom|buono\ssconto|kupon|купон|クーポン|쿠폰|优惠券",
     re.IGNORECASE,
@@ -170,6 +214,8 @@ def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
             return False
         if ancestor.tag in _OTHER_PRICE_TAGS or _is_repeated_block(ancestor, containers):
             return True
+        if _OTHER_PRODUCTS.search(_class_and_id(ancestor)):
+            return ancestor.css_first("h1") is None
         ancestor = ancestor.parent
     return False
 

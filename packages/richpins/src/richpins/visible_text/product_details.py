@@ -30,6 +30,7 @@ from richpins.structured_data.shop_texts import (
     LABELED_OUT_OF_STOCK,
     LATER,
     MPN_LABELS,
+    NOTICE_BUTTON_LABELS,
     OUT_OF_STOCK,
     PREORDER_BUTTON_LABELS,
     SKU_LABELS,
@@ -152,10 +153,10 @@ _NONE_LEFT = re.compile(r"(?<![\d.,+–-])0(?![\d.,+–-])")
 _COUNT = re.compile(r"[<>]?\s?(\d{1,5})\+?(?:\s(?:new|units?|items?|pcs|stück|stk|ks|szt)\.?)?")
 _SENTENCE_END = re.compile(r"[.!]\s")
 OUTSIDE_TAGS = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
-_DISABLED = re.compile(
-    r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
-    r"|related|similar|recommend"
+_NOT_SHOWN = re.compile(
+    r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|related|similar|recommend"
 )
+_DISABLED = re.compile(rf"{_NOT_SHOWN.pattern}|sold-?out|unavailable|out-?of-?stock")
 """Does not match `disabled:opacity-50` or `overflow-hidden`, which are common and hide nothing."""
 _DISPLAY_NONE = re.compile(r"display:\s?none")
 
@@ -181,8 +182,10 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
     if is_in and is_out:
         return
     button = _buy_button(sources)
+    if is_out and button is not None and _has_button(sources, NOTICE_BUTTON_LABELS):
+        button = None  # that of a set or an accessory
     if button is None and not is_in:
-        is_out = is_out or _has_closed_button(sources) or _is_called_unavailable(sources)
+        is_out = is_out or _has_closed_button(sources) or is_called_unavailable(sources)
     if is_in:
         yield Candidate("in stock", "html", f"text {min(phrases & _IN_STOCK_PHRASES)!r}")
     elif phrases & _LATER_PHRASES and not is_out:
@@ -194,6 +197,18 @@ def visible_stock(sources: Sources) -> Iterator[Candidate]:
         yield Candidate("out of stock", "html", f"text {phrase!r}")
     elif not is_out and button is not None:
         yield Candidate("in stock", "html", f"{button.tag} that sells")
+
+
+def card_stock(sources: Sources) -> Iterator[Candidate]:
+    """Yield `in stock` or `out of stock` if a label of the page's Twitter card says so."""
+    for number in ("1", "2"):
+        label = (sources.metas.first(f"twitter:label{number}") or "").strip().lower().rstrip(":")
+        for candidate in sources.meta(f"twitter:data{number}") if label in STOCK_LABELS else ():
+            text = _stock_text(candidate.value)
+            if text in LABELED_IN_STOCK:
+                yield candidate._replace(value="in stock")
+            elif text in LABELED_OUT_OF_STOCK:
+                yield candidate._replace(value="out of stock")
 
 
 _IN_STOCK_PHRASES = frozenset(map(str.lower, IN_STOCK))
@@ -305,22 +320,48 @@ def _has_button(sources: Sources, labels: frozenset[str]) -> bool:
     )
 
 
-def _is_called_unavailable(sources: Sources) -> bool:
-    """Return True if an element with a class for availability says `Not available`."""
-    if not any(word.encode() in sources.words.lowered for word in _STOCK_CLASSES):
+def is_called_unavailable(sources: Sources, *, accepts_sold_out_class: bool = False) -> bool:
+    """
+    Return True if an element with a class for availability says `Not available`.
+
+    With `accepts_sold_out_class`, a class such as `out-of-stock` does not make it a hidden one.
+    """
+    hidden = _NOT_SHOWN if accepts_sold_out_class else _DISABLED
+    if not has_stock_class(sources):
         return False
     nodes = sources.document.tree.css(f"h1,{_STOCK_ELEMENTS}")[:_MAX_BUTTONS]
     heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
     return any(
         len(node.text()) <= _MAX_STOCK_CHARS
-        and _stock_text(node.text()) in LABELED_OUT_OF_STOCK - {"no"}
-        and _is_usable(node)
+        and _stock_text(node.text(separator=" ")) in LABELED_OUT_OF_STOCK - {"no"}
+        and _is_usable(node, hidden)
         and not _is_about_other_product(node)
         for node in nodes[heading_index + 1 :]
     )
 
 
+def has_stock_class(sources: Sources) -> bool:
+    """Return True if a class or id after the first h1 contains, or might contain, a stock word."""
+    lowered, start = sources.words.lowered, sources.heading_end
+    return start >= 0 and any(_occurs_in_class(lowered, word, start) for word in _STOCK_BYTES)
+
+
+def _occurs_in_class(lowered: bytes, word: bytes, start: int) -> bool:
+    for _ in range(_MAX_OCCURRENCES):
+        start = lowered.find(word, start)
+        if start < 0:
+            return False
+        if _CLASS_START.search(lowered[max(0, start - _MAX_CLASS_BYTES) : start]):
+            return True
+        start += len(word)
+    return True
+
+
+_CLASS_START = re.compile(rb"[\s\"'](?:class|id)\s?=\s?(?:\"[^\"<>]*|'[^'<>]*|[^\s\"'<>]*)\Z")
+_MAX_CLASS_BYTES = 300
+_MAX_OCCURRENCES = 100
 _STOCK_CLASSES = ("availab", "stock", "verfueg", "disponib", "dostup", "inventory")
+_STOCK_BYTES = tuple(map(str.encode, _STOCK_CLASSES))
 _STOCK_ELEMENTS = ",".join(
     f'[{name}*="{word}" i]' for word in _STOCK_CLASSES for name in ("class", "id")
 )
@@ -342,7 +383,7 @@ def _label(node: LexborNode) -> str:
     return normalize_space(text).lower().strip(" +!»›>") if len(text) <= _MAX_STOCK_CHARS else ""
 
 
-def _is_usable(node: LexborNode) -> bool:
+def _is_usable(node: LexborNode, disabled: re.Pattern[str] = _DISABLED) -> bool:
     ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if ancestor is None or ancestor.tag in {"body", "html"}:
@@ -353,7 +394,7 @@ def _is_usable(node: LexborNode) -> bool:
         is_disabled = (
             is_disabled
             or attributes.get("aria-disabled") == "true"
-            or _DISABLED.search(class_and_id) is not None
+            or disabled.search(class_and_id) is not None
         )
         style = attributes.get("style") or ""
         if is_disabled or ancestor.tag in OUTSIDE_TAGS or _DISPLAY_NONE.search(style):
