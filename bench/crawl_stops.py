@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.redis_services import lines_of
 from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.politeness.lines import Lines
 from aragog.settings import load_settings
 from bench.crawl_system import Clock, Origin, wait_for
 from pinlater.admin import Admin
@@ -109,7 +110,8 @@ class Stops:
         self._log(f"{what}: their URLs and those of others wait in {_stages()}")
         time.sleep(max(0.0, stopped_s + wait_s - time.monotonic()))
         requests = self.requests(others) - requests
-        if not requests and self._waiting(others):
+        # URLs that are only in jobs on the dead server must wait for it.
+        if not requests and self._waiting(others) and _lines().total():
             self._stalled.append(f"no other crawl was requested after crawls were {what}")
         late_s = [self._last_request_s(name, names) - stopped_s for name in names]
         if what == "paused":
@@ -176,11 +178,14 @@ class Stops:
 
 def _stages() -> str:
     """Return how many URLs wait in lines, and how many messages in each stage's queue."""
-    settings = load_settings().resolved()
-    lines = lines_of(settings)
+    settings, lines = load_settings().resolved(), _lines()
     texts = [f"lines ({lines.total():,} URLs, {lines.waiting_for_rules():,} of them for robots.txt)"]
     admin = Admin.connect(settings.broker.url, settings.broker.shards)
     for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
         sizes = admin.status(queue).sizes
         texts.append(f"{queue} ({sizes.pending + sizes.running:,} messages)")
     return ", ".join(texts)
+
+
+def _lines() -> Lines:
+    return lines_of(load_settings().resolved())
