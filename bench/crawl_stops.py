@@ -179,7 +179,9 @@ class Stops:
 def _stages() -> str:
     """Return how many URLs wait in lines, and how many messages in each stage's queue."""
     settings, lines = load_settings().resolved(), _lines()
-    texts = [f"lines ({lines.total():,} URLs, {lines.waiting_for_rules():,} of them for robots.txt)"]
+    texts = [
+        f"lines ({lines.total():,} URLs, {lines.waiting_for_rules():,} of them for robots.txt)"
+    ]
     admin = Admin.connect(settings.broker.url, settings.broker.shards)
     for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
         sizes = admin.status(queue).sizes
