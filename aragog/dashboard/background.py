@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-_running: set[asyncio.Future[tuple[object, str]]] = set()
+_running: set[asyncio.Future[Any]] = set()
 """Operations that continue; asyncio itself keeps no reference to them."""
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,9 @@ def test_empty_fields_keep_the_values_of_the_crawl():
 
 
 def test_lines_and_numbers_are_read():
-    crawl = read(seeds="http://a.example/\r\n\r\n http://b.example/ ", scope="host:a.example", rate="1")
+    crawl = read(
+        seeds="http://a.example/\r\n\r\n http://b.example/ ", scope="host:a.example", rate="1"
+    )
 
     assert crawl.seeds == ("http://a.example/", "http://b.example/")
     assert crawl.options == {"scope": ("host:a.example",), "rate": 1.0}
