@@ -1,5 +1,6 @@
 """
-Pauses, cancels and ends crawls for `bench.crawl_faults`, and measures when their last request came.
+Pauses, cancels and ends crawls for `bench.crawl_faults`, and measures when their last request came
+and whether the other crawls continue.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from aragog.bootstrap.crawls import crawl_control
+from aragog.bootstrap.redis_services import lines_of
+from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.politeness.lines import Lines
 from aragog.settings import load_settings
 from bench.crawl_system import Clock, Origin, wait_for
+from pinlater.admin import Admin
 
 MAX_STOP_S = 10.0
 """It takes about 2 s on an idle machine: each process checks once a second, and slots are 1.5 s."""
@@ -46,6 +51,8 @@ class Stops:
         self._stopped: list[tuple[str, Sequence[str], float]] = []
         """Crawls that were stopped for good: how, which ones, and when."""
         self._late: list[str] = []
+        self._stalled: list[str] = []
+        """Stops during which no request came for the other crawls."""
 
     def pause(self, names: Sequence[str]) -> None:
         """Pause crawls for `PAUSED_S`, then resume them and wait for their next request."""
@@ -98,8 +105,14 @@ class Stops:
         wait_s: float,
     ) -> float:
         """Wait, then print when the last request came. Returns when the crawls were stopped."""
-        stopped_s = time.monotonic()
-        time.sleep(wait_s)
+        stopped_s, others = time.monotonic(), self._running_except(names)
+        requests = self.requests(others)
+        self._log(f"{what}: their URLs and those of others wait in {_stages()}")
+        time.sleep(max(0.0, stopped_s + wait_s - time.monotonic()))
+        requests = self.requests(others) - requests
+        # URLs that are only in jobs on the dead server must wait for it.
+        if not requests and self._waiting(others) and _lines().total():
+            self._stalled.append(f"no other crawl was requested after crawls were {what}")
         late_s = [self._last_request_s(name, names) - stopped_s for name in names]
         if what == "paused":
             self._add_late(what, names, stopped_s)
@@ -107,16 +120,22 @@ class Stops:
             f"{what}: {waiting:,} URLs of {len(names)} crawls in {stopped_s - started_s:.2f} s; "
             f"the last request for one came {max(0.0, *late_s):.1f} s later ({rate:.1f}/s before)"
         )
+        if others:
+            self._log(f"{requests / wait_s:.1f}/s for {len(others)} other crawls meanwhile")
         return stopped_s
 
     def _rate(self, names: Sequence[str]) -> float:
         """Wait for requests that only these crawls want. Returns how many come per second."""
         rate, waited_until_s = 0.0, time.monotonic() + MAX_RESUME_S / 5
-        while rate < MIN_RATE and time.monotonic() < waited_until_s:
+        while rate < MIN_RATE and self._waiting(names) and time.monotonic() < waited_until_s:
             requests = self.requests(names)
             time.sleep(RATE_S)
             rate = (self.requests(names) - requests) / RATE_S
         return rate
+
+    def _running_except(self, names: Sequence[str]) -> list[str]:
+        stopped = {*names, *(name for _, others, _ in self._stopped for name in others)}
+        return [name for name in self._names if name not in stopped]
 
     def _waiting(self, names: Sequence[str]) -> int:
         control = crawl_control(load_settings())
@@ -147,8 +166,28 @@ class Stops:
             if late_s > MAX_STOP_S:
                 self._late.append(f"{name} was requested {late_s:.1f} s after it was {what}")
 
-    def late_requests(self) -> list[str]:
-        """Return stopped crawls whose exclusive URLs were requested too late."""
+    def violations(self) -> list[str]:
+        """
+        Return stopped crawls whose exclusive URLs were requested too late, and stops that
+        also stopped other crawls.
+        """
         for what, names, stopped_s in self._stopped:
             self._add_late(what, names, stopped_s)
-        return self._late
+        return [*self._late, *self._stalled]
+
+
+def _stages() -> str:
+    """Return how many URLs wait in lines, and how many messages in each stage's queue."""
+    settings, lines = load_settings().resolved(), _lines()
+    texts = [
+        f"lines ({lines.total():,} URLs, {lines.waiting_for_rules():,} of them for robots.txt)"
+    ]
+    admin = Admin.connect(settings.broker.url, settings.broker.shards)
+    for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
+        sizes = admin.status(queue).sizes
+        texts.append(f"{queue} ({sizes.pending + sizes.running:,} messages)")
+    return ", ".join(texts)
+
+
+def _lines() -> Lines:
+    return lines_of(load_settings().resolved())

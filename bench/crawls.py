@@ -21,8 +21,8 @@ including redis-server and the broker's servers. With `--broker redis` or `postg
 must have taken effect.
 
 Everything is checked while only the servers run, after the second kill, and at the end. With
-`--end-by deadline` the remaining crawls get a deadline (`until`) then, and with `--end-by cancel`
-they are cancelled; the broker's last server is dead again meanwhile. With `--qps` far below 1
+`--end-by deadline` the remaining crawls but two get a deadline (`until`) then, and with `--end-by
+cancel` they are cancelled; the broker's last server is dead again meanwhile. With `--qps` far below 1
 nearly all URLs wait until the end. With `--end-by work` the run ends when no URL waits, or after
 `--for-s` by cancelling the rest. It exits with 1 unless
 
@@ -31,7 +31,8 @@ nearly all URLs wait until the end. With `--end-by work` the run ends when no UR
 - URLs counted as waiting are in flight, and each waiting URL is in a message or in a line;
 - no URL was requested for stopped crawls alone more than 10 s after they were paused or cancelled,
   or after their deadline;
-- crawls that were not stopped continue, even while a broker server is dead, and so do resumed ones;
+- crawls that were not stopped are requested during each stop, even while a broker server is dead,
+  and so are resumed ones;
 - the pages of each crawl that was not cancelled record it, and their number equals its count;
 - at the end no URL waits, and none is left in flight.
 

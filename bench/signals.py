@@ -1,17 +1,20 @@
 """
-Measure the value of sitemaps for the refresh schedule: freshness at equal requests, with and
-without.
+Measure the value of sitemaps and feeds for the refresh schedule: freshness at equal requests, with
+and without.
 
-    python -m bench.signals [--urls 300] [--days 60] [--world "published shares"]
+    python -m bench.signals [--files feed] [--urls 300] [--days 60] [--world "published shares"]
 
 One host of each kind below, whose pages change by Poisson processes (the worlds of
 `bench.refresh`). All decisions are made by the store's own code: the due index, readings of the
-sitemap, marks, trust. Each fetch of a page and each reading of the sitemap is a request; the second
-half of the days counts. Without sitemaps, the same pages are replayed ten times with the effort
-that takes the same number of requests (`bench.refresh.replay_pages`). No network; time is simulated
-in steps of a quarter of an hour.
+sitemap, marks, trust. Each fetch of a page and each reading of a file is a request; the second half
+of the days counts. Without signals, the same pages are replayed ten times with the effort that
+takes the same number of requests (`bench.refresh.replay_pages`). No network; time is simulated in
+steps of a quarter of an hour.
 
-    exact        lastmod is the instant of each change
+`--files` says what the host has: a sitemap with all pages, a feed with the 20 pages whose dates
+are the newest, or both.
+
+    exact        the date is the instant of each change
     by day       it is the day of each change
     half told    it reports three changes of five, and one false change for each two of these
     new alone    it reports no change: it is when the page was made
@@ -38,7 +41,7 @@ from aragog.urlstore.records import ContentWrite, Due, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.signal_sources import SOURCES
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.usual_intervals import DAY_S, SITEMAP
+from aragog.urlstore.usual_intervals import DAY_S, FEED, SITEMAP
 from bench.quick import add_quick
 from bench.refresh import FIELD, WORLDS, replay_pages
 from zengraph.tables.memory import MemoryTables
@@ -46,14 +49,17 @@ from zengraph.tables.memory import MemoryTables
 START_MS = 1_700_000_000_000
 STEP_S = 900.0
 DAY_MS = 86_400_000
-SITEMAP_URL = "http://site.example/sitemap.xml"
+FILES = {SITEMAP: (SITEMAP,), FEED: (FEED,), "both": (SITEMAP, FEED)}
+"""What a host has, by the option `--files`."""
+FILE_URLS = {SITEMAP: "http://site.example/sitemap.xml", FEED: "http://site.example/feed.xml"}
+FEED_ENTRIES = 20
 REPORTED_SHARE, FALSE_REPORT_SHARE = 0.6, 0.5
 REPETITIONS = 10
 
 
 @dataclass(slots=True)
 class SimulatedPage:
-    """A page, and what the sitemap reports about it."""
+    """A page, and what the files of its host report about it."""
 
     url: str
     page_type: str
@@ -63,7 +69,7 @@ class SimulatedPage:
     changed_ms: float = START_MS
     reported_ms: float = START_MS
     false_ms: float = math.inf
-    """When the sitemap reports a false change."""
+    """When the files report a false change."""
     stored: int = -1
     stale_since_ms: float | None = None
 
@@ -77,6 +83,8 @@ class Site:
     urls: int
     seed: int
     start_ms: int = START_MS
+    files: tuple[str, ...] = (SITEMAP,)
+    """The kinds of its files: `sitemap`, `feed`, or both."""
     pages: dict[str, SimulatedPage] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,11 +118,14 @@ class Site:
         if page.false_ms <= now_ms:
             page.reported_ms, page.false_ms = max(page.reported_ms, page.false_ms), math.inf
 
-    def sitemap(self, now_ms: int) -> list[SitemapUrl]:
-        """Return the current sitemap."""
+    def entries(self, kind: str, now_ms: int) -> list[SitemapUrl]:
+        """Return the current entries of the sitemap, or of the feed, which has the newest first."""
         for page in self.pages.values():
             self.advance(page, now_ms)
-        return [SitemapUrl(page.url, *self._date(page, now_ms)) for page in self.pages.values()]
+        pages = list(self.pages.values())
+        if kind == FEED:
+            pages = sorted(pages, key=lambda page: -page.reported_ms)[:FEED_ENTRIES]
+        return [SitemapUrl(page.url, *self._date(page, now_ms)) for page in pages]
 
     def _date(self, page: SimulatedPage, now_ms: int) -> tuple[int, int | None]:
         match self.kind:
@@ -173,18 +184,18 @@ def keep_fresh(site: Site, days: float, settings: RefreshSettings) -> SiteResult
 
     store.write_pages([fetch(page, START_MS + 1) for page in site.pages.values()])
     clock.advance_ms(1000)
-    store.write_pages([_sitemap_write(site, store, clock.now_ms(), settings, count)])
+    store.write_pages(
+        [_file_write(kind, site, store, clock.now_ms(), settings, count) for kind in site.files]
+    )
     while clock.now_ms() < end_ms:
         clock.advance_ms(STEP_S * 1000)
         now_ms = clock.now_ms()
         due = store.schedule.claim_due(now_ms, 10_000, 60)
         writes = [
-            fetch(site.pages[due_url.url], now_ms) for due_url in due if not _is_source(due_url)
-        ]
-        writes += [
-            _sitemap_write(site, store, now_ms, settings, count)
+            _file_write(kind, site, store, now_ms, settings, count)
+            if (kind := _kind(due_url)) in SOURCES
+            else fetch(site.pages[due_url.url], now_ms)
             for due_url in due
-            if _is_source(due_url)
         ]
         for start in range(0, len(writes), 100):
             store.write_pages(writes[start : start + 100])
@@ -195,8 +206,8 @@ def keep_fresh(site: Site, days: float, settings: RefreshSettings) -> SiteResult
     return result
 
 
-def _is_source(due: Due) -> bool:
-    return due.state is not None and due.state.page_type in SOURCES
+def _kind(due: Due) -> str:
+    return due.state.page_type if due.state else ""
 
 
 def _page_write(page: SimulatedPage, now_ms: int) -> PageWrite:
@@ -211,38 +222,39 @@ def _page_write(page: SimulatedPage, now_ms: int) -> PageWrite:
     )
 
 
-def _sitemap_write(
+def _file_write(
+    kind: str,
     site: Site,
     store: UrlStore,
     now_ms: int,
     settings: RefreshSettings,
     count: Callable[..., None],
 ) -> PageWrite:
-    """Read the sitemap like the stages do."""
+    """Read a sitemap or feed like the stages do."""
     if settings.signals:
         count(now_ms, is_page=False)
-    entries = site.sitemap(now_ms)
-    reading = store.signals.reading(entries, kind=SITEMAP, fetched_at_ms=now_ms, sender=SITEMAP_URL)
+    entries, url = site.entries(kind, now_ms), FILE_URLS[kind]
+    reading = store.signals.reading(entries, kind=kind, fetched_at_ms=now_ms, sender=url)
     reading.take(entries)
     reading.close()
     seen = Seen(
-        outcome="Fetched", fetched_at_ms=now_ms, source=SITEMAP, signal_count=reading.signal_count
+        outcome="Fetched", fetched_at_ms=now_ms, source=kind, signal_count=reading.signal_count
     )
     return PageWrite(
-        url=SITEMAP_URL, final_url=SITEMAP_URL, canonical_url=SITEMAP_URL, fetched_at_ms=now_ms, seen=seen,
+        url=url, final_url=url, canonical_url=url, fetched_at_ms=now_ms, seen=seen,
         facts={"outcome": "Fetched", "status": 200},
     )  # fmt: skip
 
 
-def freshness_without_sitemaps(site: Site, days: float, requests: int) -> float:
-    """Return the freshness of the same pages without sitemaps, for the same number of requests."""
+def freshness_without_signals(site: Site, days: float, requests: int) -> float:
+    """Return the freshness of the same pages without signals, for the same number of requests."""
     return replay_effort(site, days, requests, random.Random(1))[1]
 
 
 def replay_effort(
     site: Site, days: float, requests: int, rng: random.Random
 ) -> tuple[float, float]:
-    """Return the effort that takes this many requests without sitemaps, and its freshness."""
+    """Return the effort that takes this many requests without signals, and its freshness."""
     pages = [(page.page_type, page.every_s) for page in site.pages.values()] * REPETITIONS
     low, high = 0.02, 50.0
     for _ in range(12):
@@ -263,19 +275,23 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--world", choices=list(WORLDS), default="published shares")
-    parser.add_argument("--site", choices=KINDS, help="only this kind of sitemap")
+    parser.add_argument("--site", choices=KINDS, help="only this kind of dates")
+    parser.add_argument("--files", choices=list(FILES), default=SITEMAP)
     add_quick(parser, urls=40, days=10.0)
     options = parser.parse_args()
-    table = Table(title=f"{options.world}: {options.urls:,} URLs, {options.days:g} days")
+    table = Table(
+        title=f"{options.files}, {options.world}: {options.urls:,} URLs, {options.days:g} days"
+    )
     for name in (
-        "lastmod", "requests per day and page", "for the sitemap", "fresh", "without", "stale time saved"
+        "dates", "requests per day and page", "for files", "fresh", "without", "stale time saved"
     ):  # fmt: skip
-        table.add_column(name, justify="left" if name == "lastmod" else "right")
+        table.add_column(name, justify="left" if name == "dates" else "right")
     for kind in [options.site] if options.site else KINDS:
-        site = Site(kind, options.world, options.urls, options.seed)
+        files = FILES[options.files]
+        site = Site(kind, options.world, options.urls, options.seed, files=files)
         result = keep_fresh(site, options.days, _settings(1.0, signals=True))
         requests = result.fetches + result.readings
-        fresh = freshness_without_sitemaps(site, options.days, requests)
+        fresh = freshness_without_signals(site, options.days, requests)
         table.add_row(
             kind,
             f"{requests / (options.days / 2) / options.urls:.3f}",

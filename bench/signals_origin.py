@@ -1,12 +1,13 @@
 """
 Measure `bench.signals` through the whole pipeline: an origin on loopback, Redis, all stages.
 
-    python -m bench.signals_origin [--urls 40] [--days 20] [--site exact]
+    python -m bench.signals_origin [--urls 40] [--days 20] [--site exact] [--files feed]
 
 The site of `bench.signals` is served with ETags. The stages run in this process with a clock that
-advances half an hour at a time, and the origin counts requests: pages, sitemaps, feeds and
-robots.txt. There are three runs: with sitemaps; without, at the same effort; and without, at the
-effort that takes about the same number of requests.
+advances a quarter of an hour at a time, and the origin counts requests: pages, sitemaps, feeds and
+robots.txt. A sitemap is enqueued; a feed is found through the `<link>` of the pages, which are
+watched. There are three runs: with signals; without, at the same effort; and without, at the effort
+that takes about the same number of requests. The second half of the days counts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +32,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, R
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
+from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.green_threads import GreenClock
 from aragog.settings import (
     ContentSettings,
@@ -41,12 +44,14 @@ from aragog.settings import (
 )
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
+from aragog.urlstore.usual_intervals import FEED, SITEMAP
 from bench.quick import add_quick
-from bench.signals import DAY_MS, KINDS, STEP_S, Site, replay_effort
+from bench.signals import DAY_MS, FILE_URLS, FILES, KINDS, START_MS, STEP_S, Site, replay_effort
 from tests.support.origin import Origin, Request, Wire, answer
 
 HOST = "site.example"
-SITEMAP_URL = f"http://{HOST}/sitemap.xml"
+KIND_OF_PATH = {urlsplit(url).path: kind for kind, url in FILE_URLS.items()}
+FEED_LINK = f'<link rel="alternate" type="application/atom+xml" href="{FILE_URLS[FEED]}">'
 QPS = 10_000.0
 """Requests per second of the domain, high enough that only the schedule is measured."""
 
@@ -95,17 +100,23 @@ class ServedSite:
     def _body(self, path: str, now_ms: int) -> tuple[bytes, str]:
         if path == "/robots.txt":
             return b"User-agent: *\nAllow: /\n", "text/plain"
-        if path == "/sitemap.xml":
-            rows = "".join(
-                f"<url><loc>{e.url}</loc><lastmod>{_date(e.lastmod_ms, e.lastmod_end_ms)}"
-                "</lastmod></url>"
-                for e in self.site.sitemap(now_ms)
-            )
-            return f"<urlset>{rows}</urlset>".encode(), "application/xml"
+        if kind := KIND_OF_PATH.get(path):
+            return _file(kind, self.site.entries(kind, now_ms))
         page = self.site.pages[f"http://{HOST}{path}"]
         self.site.advance(page, now_ms)
         title = f"version {page.version}"
-        return f"<!doctype html><title>{title}</title><p>{title}".encode(), "text/html"
+        link = FEED_LINK if FEED in self.site.files else ""
+        return f"<!doctype html><title>{title}</title>{link}<p>{title}".encode(), "text/html"
+
+
+def _file(kind: str, entries: Sequence[SitemapUrl]) -> tuple[bytes, str]:
+    """Return a sitemap or an Atom feed, and its content type."""
+    dated = [(e.url, _date(e.lastmod_ms, e.lastmod_end_ms)) for e in entries]
+    if kind == FEED:
+        rows = (f'<entry><link href="{u}"/><updated>{d}</updated></entry>' for u, d in dated)
+        return f"<feed>{''.join(rows)}</feed>".encode(), "application/atom+xml"
+    rows = (f"<url><loc>{u}</loc><lastmod>{d}</lastmod></url>" for u, d in dated)
+    return f"<urlset>{''.join(rows)}</urlset>".encode(), "application/xml"
 
 
 def _date(at_ms: int | None, end_ms: int | None) -> str:
@@ -192,7 +203,7 @@ class OriginRun:
 
     fresh: float
     requests: int
-    sitemaps: int
+    for_files: int
     confirmed: int
     """Requests that were answered with 304."""
 
@@ -201,7 +212,7 @@ def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
     """Keep a served site fresh for a number of days."""
     clock = ShiftedClock()
     start_ms, days = clock.now_ms(), options.days
-    site = Site(options.site, "published shares", options.urls, options.seed, start_ms)
+    site = _site(options, start_ms)
     served = ServedSite(site, clock)
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
@@ -210,7 +221,11 @@ def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
         virtual_crawl(origin, redis_server.url, Path(folder), clock, refresh) as crawl,
     ):
         crawl.enqueue([*site.pages])
-        crawl.enqueue([SITEMAP_URL], sitemap=True, refresh=True, depth=1)
+        if SITEMAP in site.files:
+            crawl.enqueue([FILE_URLS[SITEMAP]], sitemap=True, refresh=True, depth=1)
+        if FEED in site.files:
+            for url in site.pages:
+                crawl.pipeline.store.store.schedule.watch(url, "bench", at_ms=clock.now_ms())
         stale, samples = 0.0, 0
         while clock.now_ms() < start_ms + days * DAY_MS:
             crawl.step(STEP_S)
@@ -219,13 +234,17 @@ def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
                 samples += 1
     count_from_ms = start_ms + days * DAY_MS / 2
     counted = [(path, status) for at_ms, path, status in served.requests if at_ms >= count_from_ms]
-    sitemaps = sum(1 for path, _ in counted if path == "/sitemap.xml")
     return OriginRun(
         1 - stale / samples,
         len(counted),
-        sitemaps,
+        sum(1 for path, _ in counted if path in KIND_OF_PATH),
         sum(1 for _, status in counted if status == 304),
     )
+
+
+def _site(options: argparse.Namespace, start_ms: int = START_MS) -> Site:
+    world, files = "published shares", FILES[options.files]
+    return Site(options.site, world, options.urls, options.seed, start_ms, files)
 
 
 def _stale_share(served: ServedSite, crawl: VirtualCrawl) -> float:
@@ -248,25 +267,28 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--site", choices=KINDS, default="exact")
+    parser.add_argument("--files", choices=list(FILES), default=SITEMAP)
     add_quick(parser, urls=6, days=2.0)
     options = parser.parse_args()
-    table = Table(title=f"lastmod {options.site}: {options.urls} URLs, {options.days:g} days")
-    for name in ("", "effort", "requests", "for the sitemap", "304", "fresh"):
+    table = Table(
+        title=f"{options.files}, dates {options.site}: {options.urls} URLs, {options.days:g} days"
+    )
+    for name in ("", "effort", "requests", "for files", "304", "fresh"):
         table.add_column(name, justify="left" if not name else "right")
 
     def row(name: str, refresh: RefreshSettings) -> OriginRun:
         result = run(options, refresh)
         table.add_row(
-            name, f"{refresh.effort:.2f}", f"{result.requests:,}", f"{result.sitemaps:,}",
+            name, f"{refresh.effort:.2f}", f"{result.requests:,}", f"{result.for_files:,}",
             f"{result.confirmed:,}", f"{result.fresh:.3f}",
         )  # fmt: skip
         return result
 
     defaults = RefreshSettings()
-    with_sitemaps = row("with sitemaps", defaults)
+    with_signals = row("with signals", defaults)
     row("without, same effort", replace(defaults, signals=False))
-    site = Site(options.site, "published shares", options.urls, options.seed)
-    effort = replay_effort(site, options.days, with_sitemaps.requests, random.Random(1))[0]
+    site = _site(options)
+    effort = replay_effort(site, options.days, with_signals.requests, random.Random(1))[0]
     row("without, as many requests", replace(defaults, signals=False, effort=effort))
     Console(width=120).print(table)
 

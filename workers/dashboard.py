@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -9,12 +10,15 @@ from aragog.api.operations.fetching import TAKEN_DOWN
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
-from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.dashboard import flower
 from aragog.dashboard.buttons_key import read_key
 from aragog.errors import InvalidUrl
 from aragog.settings.in_use import process_settings
 from urlspelling import normalize
+
+ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+MAX_REFUSALS_SHOWN = 5
 
 
 def install() -> None:
@@ -30,8 +34,11 @@ def install() -> None:
             if parts.store().takedowns.refused([normalize(url)]):
                 return TAKEN_DOWN
         (result,) = producer().enqueue([url], priority=0, refresh=True)
-        accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
-        return "" if accepted else result.reason or str(result.status)
+        return "" if result.status in ACCEPTED else result.reason or str(result.status)
+
+    def enqueue_seeds(crawl: str, seeds: Sequence[str], depth: int) -> str:
+        results = producer().enqueue(seeds, crawl=crawl, depth=depth)
+        return refusals(results)
 
     flower.install(
         parts,
@@ -39,5 +46,18 @@ def install() -> None:
         (*serving.allowed_hosts, serving.flower_host),
         serving.flower_host,
         crawls=cache(lambda: crawl_control(settings)),
+        enqueue=enqueue_seeds,
         key=read_key(settings.data_dir.absolute() / "run"),
+    )
+
+
+def refusals(results: Sequence[EnqueueResult]) -> str:
+    """Return how many seeds were refused, and why the first few were; "" if none was."""
+    refused = [result for result in results if result.status not in ACCEPTED]
+    if not refused:
+        return ""
+    texts = [f"{r.input}: {r.reason or r.status}" for r in refused[:MAX_REFUSALS_SHOWN]]
+    return (
+        f"The crawl was started, but {len(refused):,} of {len(results):,} seeds were refused: "
+        + "; ".join(texts)
     )

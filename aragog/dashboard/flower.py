@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -26,6 +26,7 @@ def install(
     host: str = "127.0.0.1",
     *,
     crawls: Callable[[], CrawlControl] | None = None,
+    enqueue: Callable[[str, Sequence[str], int], str] | None = None,
     key: str = "",
 ) -> bool:
     """
@@ -38,6 +39,8 @@ def install(
             addresses.
         host: the address on which Flower listens if its options contain none.
         crawls: returns the crawl control, always the same object; None if there are no crawls.
+        enqueue: enqueues seeds of a crawl with a depth. Returns the reason if some were refused, or
+            "". None if there are no crawls.
         key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
     Returns:
@@ -54,7 +57,8 @@ def install(
         guard_address(host)
         install_key_check(key)
         _add_metrics(components)
-        return _page_routes(components, refresh, crawls or no_crawls, key), files(
+        crawl_parts = {"control": crawls or no_crawls, "enqueue": enqueue or no_seeds}
+        return _page_routes(components, refresh, crawl_parts, key), files(
             "aragog.dashboard"
         ) / "templates"
 
@@ -74,10 +78,20 @@ def no_crawls() -> CrawlControl:
     raise BadInput("this system has no crawls")
 
 
+def no_seeds(_name: str, _seeds: Sequence[str], _depth: int) -> str:
+    """
+    The function for `enqueue` on systems without crawls.
+
+    Raises:
+        BadInput: always.
+    """
+    raise BadInput("this system has no crawls")
+
+
 def _page_routes(
     components: Components,
     refresh: Callable[[str], str],
-    crawls: Callable[[], CrawlControl],
+    crawl_parts: Mapping[str, Any],
     key: str,
 ) -> list[Any]:
     from tornado.web import url  # noqa: PLC0415 - only in Flower's process
@@ -93,9 +107,7 @@ def _page_routes(
     arguments = {"components": components}
     return [
         *page_routes("aragog-domains", r"/aragog/domains", DomainsPage, arguments),
-        *page_routes(
-            "aragog-crawls", r"/aragog/crawls", CrawlsPage, {**arguments, "control": crawls}
-        ),
+        *page_routes("aragog-crawls", r"/aragog/crawls", CrawlsPage, {**arguments, **crawl_parts}),
         url(OPEN_URL_PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
         *page_routes("aragog-url", r"/aragog/url", UrlPage, {**arguments, "refresh": refresh}),
     ]

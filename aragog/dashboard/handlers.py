@@ -8,7 +8,7 @@ values, because content from the web is untrusted.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple
@@ -22,13 +22,15 @@ from aragog.api.operations.values import BUILT_IN
 from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.host_templates import decide
+from aragog.dashboard.background import finish_within
 from aragog.dashboard.buttons_key import COOKIE, COOKIE_DAYS
 from aragog.dashboard.components import Components
+from aragog.dashboard.crawl_form import FORM_FIELDS, read_form
 from aragog.dashboard.crawl_report import plain_report, plain_status, report_html, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
-from aragog.dashboard.flower import no_crawls
+from aragog.dashboard.flower import no_crawls, no_seeds
 from aragog.dashboard.hours_plot import hours_plot
 from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.observability.formatting import format_time, format_time_and_distance, to_one_line
@@ -36,8 +38,12 @@ from pinlater.flower_pages import FlowerPage
 
 MAX_LINKS = 50
 MAX_CHANGES = 20
+MAX_DELETION_WAIT_S = 10.0
+"""How long the browser waits for a crawl's deletion, which continues after that."""
 Refresh = Callable[[str], str]
 """Enqueues a URL to be fetched now. Returns the reason if it was refused, or ""."""
+EnqueueSeeds = Callable[[str, Sequence[str], int], str]
+"""Enqueues seeds of a crawl with a depth. Returns the reason if some were refused, or ""."""
 
 
 class DashboardPage(FlowerPage):
@@ -174,10 +180,14 @@ class DomainsPage(DashboardPage):
 
 
 class CrawlsPage(DashboardPage):
-    """Shows all crawls, or a report on one crawl with buttons to pause, resume and cancel it."""
+    """
+    Shows all crawls, a form that starts one, or a report on one crawl with buttons to pause,
+    resume, cancel and delete it.
+    """
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
+    _enqueue: EnqueueSeeds
 
     def initialize(
         self,
@@ -185,15 +195,19 @@ class CrawlsPage(DashboardPage):
         *,
         as_json: bool = False,
         control: Callable[[], CrawlControl] = no_crawls,
+        enqueue: EnqueueSeeds = no_seeds,
     ) -> None:
         super().initialize(components, as_json=as_json)
-        self._control = control
+        self._control, self._enqueue = control, enqueue
 
     @web.authenticated
     async def get(self) -> None:
         name = self.query("crawl").strip()
         if name:
             await self._show_one(name)
+            return
+        if self.query("new") == "1":
+            self.show("aragog_crawl_form.html", None, "")
             return
         statuses, problem = await self.read(lambda: self._control().all())
         if self.as_json:
@@ -234,21 +248,58 @@ class CrawlsPage(DashboardPage):
         host, template = (
             str(self.get_body_argument(field_name, "")) for field_name in ("host", "template")
         )
-        act = partial(self._decide, host, template, action) if host or template else None
-        _, problem = await self.read(act or (lambda: self._act(name, action, reason)))
-        if problem:
-            self.refuse(problem)
-        self.redirect(f"{self.reverse_url(self.tab)}?{urlencode({'crawl': name})}")
+        if action == "delete":
+            await self._delete(name)
+            return
+        act = partial(self._act, name, action, reason)
+        if action == "start":
+            act = partial(self._start, self._form())
+        elif host or template:
+            act = partial(self._decide, host, template, action)
+        refusal, problem = await self.read(act)
+        if refusal:
+            self.set_status(409)
+        if problem or refusal:
+            self.refuse(problem or refusal or "")
+        self.redirect(f"{self.reverse_url(self.tab)}?{urlencode({'crawl': name.strip()})}")
 
-    def _decide(self, host: str, template: str, state: str) -> None:
+    def _form(self) -> dict[str, str]:
+        return {name: str(self.get_body_argument(name, "")) for name in FORM_FIELDS}
+
+    def _start(self, values: dict[str, str]) -> str:
+        """Start a crawl and enqueue its seeds. Returns why some were refused, or ""."""
+        crawl = read_form(values)
+        status = self._control().start(crawl.name, crawl.options)
+        if not crawl.seeds:
+            return ""
+        return self._enqueue(crawl.name, crawl.seeds, status.record.depth)
+
+    async def _delete(self, name: str) -> None:
+        """
+        Delete a crawl if the form repeats its name.
+
+        The deletion reads all nodes of the store. After `MAX_DELETION_WAIT_S`, it continues in the
+        background, and the crawl's page shows that it is being deleted.
+        """
+        if str(self.get_body_argument("confirm", "")).strip() != name:
+            raise web.HTTPError(400, "confirm: must be the name of the crawl")
+        deletion = self.read(lambda: self._control().delete(name))
+        result = await finish_within(deletion, MAX_DELETION_WAIT_S, f"deletion of the crawl {name}")
+        if result and result[1]:
+            self.refuse(result[1])
+        query = "" if result else f"?{urlencode({'crawl': name})}"
+        self.redirect(f"{self.reverse_url(self.tab)}{query}")
+
+    def _decide(self, host: str, template: str, state: str) -> str:
         if not host or not template:
             raise BadInput("host, template: both are needed")
         traps = self._control().traps
         if traps is None:
             raise BadInput("this system has no URL templates")
         decide(traps, host, template, state)
+        return ""
 
-    def _act(self, name: str, action: str, reason: str) -> None:
+    def _act(self, name: str, action: str, reason: str) -> str:
         control = self._control()
         match action:
             case "pause":
@@ -261,7 +312,8 @@ class CrawlsPage(DashboardPage):
                     name, f"{to_one_line(reason)} ({user_name})" if reason else f"by {user_name}"
                 )
             case _:
-                raise BadInput(f"{action!r}: must be pause, resume or cancel")
+                raise BadInput(f"{action!r}: must be start, pause, resume, cancel or delete")
+        return ""
 
 
 class OpenButtonsPage(FlowerPage):

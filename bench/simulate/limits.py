@@ -1,8 +1,9 @@
 """
 The limiter's rules for one domain in Python: the next slot, and the backoff after errors.
 
-Equivalent to `aragog/crawl/politeness/lua/reserve.lua` and `report.lua` without permits, urgent
-slots and latency; `tests/contract/test_simulated_limiter.py` runs both with the same requests.
+Equivalent to `aragog/crawl/politeness/lua/reserve.lua` and `report.lua` without permits, missed
+slots, urgent slots and latency; `tests/contract/test_simulated_limiter.py` runs both with the same
+requests.
 """
 
 from __future__ import annotations

@@ -144,6 +144,87 @@ def test_link_of_aragog_up_enables_the_buttons_for_one_browser(system, control):
     assert browser.change("explode")[0] == 400
 
 
+def test_crawl_is_started_with_seeds_and_bounds(system):
+    browser, control = opened(system), crawl_control(system.settings)
+    form = {
+        "crawl": "news",
+        "seeds": "http://news.example/a\n\n http://news.example/b ",
+        "scope": "host:news.example\n-pattern:*print*",
+        "depth": "2",
+        "max_urls": "50",
+        "max_bytes": "",
+        "rate": "0.5",
+    }
+
+    status, page = browser.change("start", form=form)
+    crawl = control.status("news")
+
+    assert status == 200
+    assert "news" in page
+    assert crawl.counts.enqueued == 2
+    assert crawl.record.scope.rules == ("host:news.example", "-pattern:*print*")
+    assert (crawl.record.depth, crawl.record.max_urls, crawl.record.rate) == (2, 50, 0.5)
+    assert crawl.record.max_bytes is None
+    control.delete("news")
+
+
+def test_form_with_a_mistake_starts_nothing_and_names_it(system):
+    browser, control = opened(system), crawl_control(system.settings)
+    mistakes = {
+        "depth": ("many", "depth: must be a number"),
+        "max_urls": ("0", "max_urls: must be a whole number from 1"),
+        "rate": ("nan", "rate: must be a number from"),
+        "scope": ("elsewhere:a.example", "elsewhere"),
+        "seeds": ("http://", "http://"),
+        "crawl": ("a b", "name: must be 1 to 64"),
+    }
+
+    for field_name, (value, message) in mistakes.items():
+        status, page = browser.change("start", form={"crawl": "odd", field_name: value})
+        assert (status, message in page) == (400, True), page
+
+    assert "odd" not in control.registry.read().records
+
+
+def test_refused_seeds_of_a_started_crawl_are_shown(system):
+    browser, control = opened(system), crawl_control(system.settings)
+    seeds = "http://one.example/\nhttp://two.example/"
+
+    form = {"crawl": "partly", "seeds": seeds, "scope": "host:one.example"}
+    status, page = browser.change("start", form=form)
+
+    assert status == 409
+    assert "1 of 2 seeds were refused: http://two.example/" in page
+    assert control.status("partly").counts.enqueued == 1
+    control.delete("partly")
+
+
+def test_crawl_is_deleted_only_if_its_name_is_typed(system):
+    browser, control = opened(system), crawl_control(system.settings)
+    control.start("old", {})
+
+    unconfirmed = [
+        browser.change("delete", form={"crawl": "old", **confirmation})[0]
+        for confirmation in ({}, {"confirm": "docs"})
+    ]
+    kept = "old" in control.registry.read().records
+    status, page = browser.change("delete", form={"crawl": "old", "confirm": "old"})
+    built_in = browser.change("delete", form={"crawl": "enqueued", "confirm": "enqueued"})
+
+    assert (unconfirmed, kept) == ([400, 400], True)
+    assert (status, "crawl=old" in page) == (200, False)
+    assert "old" not in control.registry.read().records
+    assert built_in[0] == 400
+
+
+def test_strangers_can_neither_start_nor_delete(system, control):
+    stranger = Browser(system.url)
+
+    assert stranger.change("start", form={"crawl": "theirs"})[0] == 403
+    assert stranger.change("delete", form={"confirm": "docs"})[0] == 403
+    assert set(control.registry.read().records) == {"docs"}
+
+
 def test_wrong_key_enables_nothing(system):
     browser = Browser(system.url)
 
@@ -191,6 +272,9 @@ def test_crawl_pages_are_accessible_and_their_buttons_work(system, control):
     with chromium_page(chromium_or_skip()) as page:
         page.goto(link(system.url, read_key(system.folder / "run"), {}))
         assert violations(page, within=".pinlater-page") == []
+        page.get_by_role("link", name="Start a crawl").click()
+        assert violations(page, within=".pinlater-page") == []
+        page.get_by_role("link", name="All crawls").click()
         page.get_by_role("link", name="docs").click()
         assert violations(page, within=".pinlater-page") == []
         page.get_by_role("button", name="Pause").click()

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.settings import RefreshSettings
-from bench.signals import Site, SiteResult, freshness_without_sitemaps, keep_fresh
+from bench.signals import Site, SiteResult, freshness_without_signals, keep_fresh
 
 URLS, DAYS = 40, 24
 
@@ -16,7 +16,7 @@ def test_exact_dates_halve_the_stale_time_for_the_same_requests():
     done = kept("exact")
     site = Site("exact", "published shares", URLS, 1)
 
-    fresh = freshness_without_sitemaps(site, DAYS, done.fetches + done.readings)
+    fresh = freshness_without_signals(site, DAYS, done.fetches + done.readings)
 
     assert 1 - done.fresh < (1 - fresh) / 2
 

@@ -16,6 +16,8 @@
 -- Each slot is its own interval after the previous one of its kind. Urgent slots are planned separately
 -- and may fall between others; the permit then makes the others wait. A slot with a pre-granted permit
 -- holds the domain's permit. A refused request changes nothing.
+-- A planned slot in which nothing was sent in time counts as unused, so the next one is an interval after the last
+-- request. Otherwise, a domain with one request in minutes would wait for minutes whenever a worker is late.
 local PRE_GRANTED, REFUSED, FAILING = 1, 2, 4
 local ring, hold = struct.unpack('<dd', ARGV[1])
 local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
@@ -28,12 +30,14 @@ for n = 2, #KEYS do
   local step = step_of(state, interval)
   -- A holder that has not reported may send at any moment until its permit expires.
   local open = math.max(state.last + state.held, restart) + step
-  local granted = token > 0 and open <= now and state.planned + step <= now
+  local planned = state.planned
+  if state.last < planned and planned + hold < now then planned = state.last end
+  local granted = token > 0 and open <= now and planned + step <= now
   local slot
   if urgent == 1 then
     slot = math.max(now, state.last + step, state.urgent + step)
   else
-    slot = math.max(now, state.planned + step, state.holder == 0 and open or 0)
+    slot = math.max(now, planned + step, state.holder == 0 and open or 0)
   end
   local flags = failing(state) and FAILING or 0
   if slot - now > longest then
