@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.partial_dates import PartialDate
 from richpins.values.yields import Yield
 
-EXTRACTOR_VERSION = 15
+EXTRACTOR_VERSION = 16
 """Incremented when pages may yield other fields than before."""
 
 
