@@ -91,7 +91,7 @@ def _menus(blocks: list[TextBlock], texts: PageTexts, container: Container) -> I
 
 def _is_sentence(block: TextBlock, texts: PageTexts) -> bool:
     return (
-        len(block.letters) >= _MIN_SENTENCE_LETTERS
+        block.weight >= _MIN_SENTENCE_LETTERS
         and texts.kinds[block.number] != "entry"
         and block.text.endswith(_SENTENCE_ENDS)
     )
@@ -122,7 +122,7 @@ def _teasers(
 
 
 def _is_running_text(block: TextBlock) -> bool:
-    return len(block.letters) > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
+    return block.weight > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
 
 
 def _has_teasers(group: list[TextBlock]) -> bool:
