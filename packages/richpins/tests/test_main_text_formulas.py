@@ -28,14 +28,14 @@ LINES = {
     "root": ("<msqrt><mi>x</mi></msqrt>", "√x"),
     "cube root": ("<mroot><mi>x</mi><mn>3</mn></mroot>", "x^(1/3)"),
     "sum": (
-        "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
-        "<msub><mi>a</mi><mi>i</mi></msub>", "∑_(i=1)^na_i",
+        "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>",
+        "∑_(i=1)^n",
     ),
     "text": ("<mi>A</mi><mspace width='1em'/><mo>⟺</mo><mtext>even</mtext>", "A ⟺ even"),
     "product": ("<mi>m</mi><mo>\u2062</mo><mi>c</mi>", "mc"),
     "matrix": (
-        "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr>"
-        "<mtr><mtd><mn>3</mn></mtd><mtd><mn>4</mn></mtd></mtr></mtable>", "1, 2; 3, 4",
+        "<mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd><mtd>4</mtd></mtr></mtable>",
+        "1, 2; 3, 4",
     ),
 }  # fmt: skip
 SOURCE = '<annotation encoding="application/x-tex">{\\displaystyle a+b}</annotation>'

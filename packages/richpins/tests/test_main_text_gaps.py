@@ -85,7 +85,9 @@ def test_caption_of_a_picture_between_paragraphs_stays_out_of_plain_text():
     assert "row near the town" not in found(f"<p>{SENTENCE * 2}</p>{picture}<p>{SENTENCE * 2}</p>")
 
 
-LINKS = "".join(f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(("Elbe", "Oder", "Rhine")))
+LINKS = "".join(
+    f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(("Elbe", "Oder", "Rhine"))
+)
 ANNOUNCEMENT = "These are the rivers whose water is good enough for the fields of the valley:"
 
 

@@ -47,6 +47,7 @@ def test_label_of_a_date_is_not_part_of_the_second_name():
 
     assert article(byline).authors == ("Ann Fox", "Bo Reed")
 
+
 @pytest.mark.parametrize(
     "byline",
     [

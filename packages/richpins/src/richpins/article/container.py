@@ -30,7 +30,8 @@ _EXCLUDED_TAGS = frozenset(
 )
 """Includes lists, because long list entries are gallery captions, comments or teasers."""
 _EXCLUDED_NAMES = re.compile(
-    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
+    r"comment|disqus|related|recommend|promo|teaser|newsletter|"
+    r"(?<!with)(?<!with[_-])(?<!has)(?<!has[_-])(?<!no[_-])sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal|pop-?up|popmake",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ _MAX_DEPTH = 60
 
 
 def write_formulas(tree: Any, *, as_tex: bool) -> None:
-    """Replace the content of each `math` element with text; with `as_tex`, with `\\(TeX\\)`."""
+    """Replace each `math` element with text; with `as_tex`, with TeX between delimiters."""
     for container in list(tree.iter("mjx-container"))[:_MAX_FORMULAS]:
         _leave_only_formula(container)
     for formula in list(tree.iter("math"))[:_MAX_FORMULAS]:

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from richpins.article.page_texts import PageTexts, Piece
 
-
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _WIDE_WEIGHT = 3
 """A character of Chinese, Japanese or Korean is worth this many letters of other scripts."""
