@@ -109,7 +109,7 @@ def _line(element: Any, depth: int) -> str:
     write = _NOTATIONS.get(element.tag)
     if write is not None and len(parts) == write[0]:
         return write[1](*parts)
-    if element.tag in {"msqrt", "mtd", "mtr", "mtable", "mfenced"}:
+    if element.tag in {"msqrt", "mtr", "mtable", "mfenced"} and parts:
         return _enclosed(element.tag, parts)
     if element.tag in {"mspace", "mtext"} and not len(element):
         return f" {element.text or ''} "
@@ -122,8 +122,6 @@ def _enclosed(tag: str, parts: list[str]) -> str:
         return f"√{_grouped(''.join(parts))}"
     if tag == "mfenced":
         return f"({', '.join(parts)})"
-    if tag == "mtd":
-        return "".join(parts)
     return {"mtr": ", ", "mtable": "; "}[tag].join(parts)
 
 
