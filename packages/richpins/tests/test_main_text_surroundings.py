@@ -114,7 +114,9 @@ def test_markup_in_a_frame_is_no_text() -> None:
     assert texts.letters == "Leeks"
 
 
-SIDEBAR = '<div class="sidebar"><h3>Opening hours</h3><p>Monday to Friday from six to ten.</p></div>'
+SIDEBAR = (
+    '<div class="sidebar"><h3>Opening hours</h3><p>Monday to Friday from six to ten.</p></div>'
+)
 
 
 def test_a_sidebar_below_the_article_is_left_out() -> None:
