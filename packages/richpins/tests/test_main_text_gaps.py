@@ -83,3 +83,27 @@ def test_caption_of_a_picture_between_paragraphs_stays_out_of_plain_text():
     )
 
     assert "row near the town" not in found(f"<p>{SENTENCE * 2}</p>{picture}<p>{SENTENCE * 2}</p>")
+
+
+LINKS = "".join(
+    f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(("Elbe", "Oder", "Rhine"))
+)
+ANNOUNCEMENT = "These are the rivers whose water is good enough for the fields of the valley:"
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol"])
+def test_list_of_links_after_a_sentence_that_announces_it_is_kept(tag):
+    text = found(f"<p>{ANNOUNCEMENT}</p><{tag}>{LINKS}</{tag}>")
+
+    assert [name in text for name in ("Elbe", "Oder", "Rhine")] == [True] * 3
+
+
+def test_list_of_links_near_the_start_is_not_breadcrumbs_after_an_announcement():
+    body = f"<article><h1>Leeks</h1><p>{ANNOUNCEMENT}</p><ul>{LINKS}</ul><p>{SENTENCE * 3}</p></article>"
+
+    assert "Oder" in find(parse(f"<html><body>{body}".encode(), url=URL), TEXT)
+
+
+@pytest.mark.parametrize("announcement", ["Read also:", "More on this topic:"])
+def test_list_of_links_after_a_few_words_is_left_out(announcement):
+    assert "Oder" not in found(f"<p>{announcement}</p><ul>{LINKS}</ul>")

@@ -112,3 +112,18 @@ def test_an_article_in_an_element_called_sidebar_has_surroundings() -> None:
 def test_markup_in_a_frame_is_no_text() -> None:
     texts = texts_of(html.document_fromstring("<p>Leeks</p><iframe>&lt;div&gt; grow</iframe>"))
     assert texts.letters == "Leeks"
+
+
+SIDEBAR = (
+    '<div class="sidebar"><h3>Opening hours</h3><p>Monday to Friday from six to ten.</p></div>'
+)
+
+
+def test_a_sidebar_below_the_article_is_left_out() -> None:
+    assert "from six" not in left(f"<div>{ARTICLE}{SIDEBAR}</div>")
+
+
+def test_an_article_in_an_element_called_with_sidebar_is_found_without_the_sidebar() -> None:
+    page = f'<div class="contentWithSidebar"><div class="inner">{STORY}</div>{SIDEBAR}</div>'
+
+    assert left(page).endswith(SENTENCE.strip())

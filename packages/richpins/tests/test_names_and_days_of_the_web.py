@@ -21,6 +21,33 @@ def article(byline: str = "", head: str = "", language: str = "en"):
     )
 
 
+DAY = '<time datetime="2020-01-10T02:11:47Z">10 January 2020</time>'
+
+
+@pytest.mark.parametrize(
+    ("byline", "language"),
+    [
+        (f"<p>By <a href='/by/ann'>Ann Fox</a></p><p>Posted {DAY}</p>", "en"),
+        (f"<p>Ann Fox</p><p>Posted {DAY}</p>", "en"),
+        (f"By Ann Fox Last Updated {DAY}", "en"),
+        (f"By Ann Fox Updated on {DAY}", "en"),
+        ("By Ann Fox Updated 2 hours ago", "en"),
+        ("Published by Ann Fox on May 3, 2020", "en"),
+        ("Von Ann Fox Stand: 10.01.2020", "de"),
+        ("<span>Par Ann Fox</span> <span>Mis à jour le 10 janvier 2020</span>", "fr"),
+        ("<span>Av Ann Fox</span> <span>Publicerad 10 januari 2020</span>", "sv"),
+    ],
+)
+def test_label_of_a_date_is_not_part_of_the_name_before_it(byline, language):
+    assert article(f'<div class="byline">{byline}</div>', language=language).authors == ("Ann Fox",)
+
+
+def test_label_of_a_date_is_not_part_of_the_second_name():
+    byline = f'<div class="byline"><div>By Ann Fox</div><div>and Bo Reed</div>Posted {DAY}</div>'
+
+    assert article(byline).authors == ("Ann Fox", "Bo Reed")
+
+
 @pytest.mark.parametrize(
     "byline",
     [

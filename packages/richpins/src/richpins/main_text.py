@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # so that `FORMS` can be imported without a parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 12
+TEXT_VERSION = 13
 """Incremented when trafilatura is called differently or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9

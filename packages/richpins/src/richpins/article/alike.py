@@ -40,7 +40,7 @@ def keep_alike(texts: PageTexts, container: Container, blocks: list[TextBlock]) 
     sentence. Other missed paragraphs there are often in boxes about something else.
     """
     kept = [block for block in blocks if block.is_kept]
-    looks = Counter(_look(block) for block in kept if len(block.letters) >= MIN_LETTERS)
+    looks = Counter(_look(block) for block in kept if block.weight >= MIN_LETTERS)
     usual = {look for look, count in looks.items() if look and count >= _MIN_ALIKE}
     if not usual:
         return
@@ -83,7 +83,7 @@ def _is_in_alike_part(block: TextBlock, container: Container) -> bool:
 
 def _is_linked_sentence(block: TextBlock) -> bool:
     return (
-        len(block.letters) >= _MIN_SENTENCE_LETTERS
+        block.weight >= _MIN_SENTENCE_LETTERS
         and linked_letters(block) == len(block.letters)
         and block.text.endswith(_SENTENCE_ENDS)
     )

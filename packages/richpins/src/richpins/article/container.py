@@ -30,7 +30,8 @@ _EXCLUDED_TAGS = frozenset(
 )
 """Includes lists, because long list entries are gallery captions, comments or teasers."""
 _EXCLUDED_NAMES = re.compile(
-    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
+    r"comment|disqus|related|recommend|promo|teaser|newsletter|"
+    r"(?<!with)(?<!with[_-])(?<!has)(?<!has[_-])(?<!no[_-])sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal|pop-?up|popmake",
     re.IGNORECASE,
 )
@@ -81,7 +82,7 @@ def find_container(
     known_mixed: dict[Any, bool] = {}
     for block in paragraphs:
         for level, element in enumerate(_around(block, known_mixed)):
-            letters[element] += len(block.letters) / 2**level
+            letters[element] += block.weight / 2**level
     if not letters:
         return None
     element = max(letters, key=lambda each: letters[each])
@@ -139,7 +140,7 @@ def long_paragraphs(
     return [
         block
         for block in blocks
-        if len(block.letters) >= MIN_LETTERS
+        if block.weight >= MIN_LETTERS
         and (
             known_apart is None
             or not any(_is_apart(piece.holder, known_apart, names) for piece in block.pieces)

@@ -78,7 +78,7 @@ def _is_heading(block: TextBlock) -> bool:
 
 def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
     """Return a block's number of letters if it is a long sentence outside a list, else 0."""
-    if len(block.letters) < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
+    if block.weight < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
         return 0
     return len(block.letters) if block.text.endswith(_ENDS) else 0
 
@@ -140,7 +140,8 @@ _HEADING = re.compile(
     r"поделиться.{0,20}|(?:читайте|дивіться)\sтакож.{0,20}|ilgili\shaberler|baca\sjuga.{0,20}|"
     r"berita\s(?:terkait|terpopuler).{0,10}|関連(?:記事|ニュース|リンク|キーワード).{0,6}|あわせて読みたい|人気記事.{0,6}|"
     r"(?:アクセス)?ランキング.{0,6}|相关(?:阅读|文章|新闻|推荐).{0,6}|相關(?:閱讀|文章|新聞).{0,6}|推荐阅读|延伸(?:阅读|閱讀)|"
-    r"관련\s?(?:기사|뉴스).{0,6}"
+    r"(?:热门|熱門|最新|热点)(?:文章|新闻|新聞|资讯|資訊|推荐|推薦|阅读|閱讀|话题)|猜你喜[欢歡]|(?:新着|最新)(?:記事|ニュース)|おすすめ(?:の)?記事|"
+    r"관련\s?(?:기사|뉴스).{0,6}|많이\s?본\s?(?:기사|뉴스).{0,4}|(?:인기|최신)\s?(?:기사|뉴스)"
     r")\s?[:：!.…>»]{0,3}",
     re.IGNORECASE,
 )

@@ -60,7 +60,7 @@ def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
 
 def _image(element: Any, source: str) -> ArticleImage | None:
     alt = " ".join((element.get("alt") or "").split())
-    wrapper = _wrapper(element)
+    wrapper, caption = _captioned_box(element) or (_wrapper(element), _caption(element))
     if wrapper is element:
         block = next(
             (ancestor for ancestor in element.iterancestors() if ancestor.tag not in INLINE), None
@@ -69,7 +69,66 @@ def _image(element: Any, source: str) -> ArticleImage | None:
     near = None if _is_decoration(element) else _neighbor(wrapper)
     if near is None:
         return None
-    return ArticleImage(element, source, alt, alone=True, near=near, caption=_caption(element))
+    return ArticleImage(element, source, alt, alone=True, near=near, caption=caption)
+
+
+def _captioned_box(image: Any) -> tuple[Any, Any] | None:
+    """
+    Return the element that contains only an image and its caption, and the element of the caption.
+
+    Their names say so, as in WordPress (`wp-caption`).
+    """
+    for _, box in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
+        text = _shown_text(box)
+        if not text or box.tag in _PARTS_OF_TABLES:
+            continue
+        if len(text) > _MAX_CAPTION_CHARS or box.tag not in _BOXES:
+            return None
+        if box.find(".//figcaption") is not None:
+            return None
+        others = list(box.iter("td") if box.tag == "table" else box)
+        others = [each for each in others if _has_text(each)]
+        caption = others[0] if len(others) == 1 and not (box.text or "").strip() else box
+        names = f"{_names(box)} {_names(caption)}"
+        is_named = _CAPTION_NAMES.search(names) and not _OTHER_NAMES.search(names)
+        if not is_named or _mostly_linked(caption) or len(list(box.iter("img"))) != 1:
+            return None
+        return box, caption
+    return None
+
+
+_BOXES = frozenset({"div", "span", "section", "p", "dl", "figure", "table"})
+_PARTS_OF_TABLES = frozenset({"tbody", "tr"})
+_CAPTION_NAMES = re.compile(
+    r"caption|legend|credit|figure|(?<![a-z])(?:img|image|photo|picture|bild|foto|media|hero)",
+    re.IGNORECASE,
+)
+_OTHER_NAMES = re.compile(
+    r"author|byline|avatar|profile|(?<![a-z])(?:bio|ads?|brand|logo|card|teaser|promo|related|share|social|product|user)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def _names(element: Any) -> str:
+    return f"{element.get('class') or ''} {element.get('id') or ''}"
+
+
+def _has_text(element: Any) -> bool:
+    return bool(_shown_text(element) or (element.tail or "").strip())
+
+
+def _shown_text(element: Any) -> str:
+    """Return the text of an element without that of buttons, such as `Enlarge`."""
+    if element.tag == "button":
+        return ""
+    texts = element.xpath(".//text()[not(ancestor::button)]")
+    return "".join(texts).strip()
+
+
+def _mostly_linked(caption: Any) -> bool:
+    linked = sum(len(link.text_content()) for link in caption.iter("a"))
+    return 2 * linked > len(caption.text_content())
 
 
 def image_source(attributes: Any, base_url: str) -> str | None:
@@ -100,7 +159,7 @@ def _wrapper(image: Any) -> Any:
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:
             break
-        if element.tag in _WRAPPERS or not element.text_content().strip():
+        if element.tag in _WRAPPERS or not _shown_text(element):
             wrapper = element
         elif wrapper.tag != "img" or element.tag in _TEXT_BLOCKS:
             break
@@ -156,5 +215,5 @@ def _neighbor(wrapper: Any) -> Any:
 def _blocks_of(elements: Iterator[Any]) -> Iterator[Any]:
     for sibling in islice(elements, 3):
         for element in islice(sibling.iter(*_TEXT_BLOCKS), _MAX_SEARCHED):
-            if element.text_content().strip():
+            if element.text_content().strip() and "caption" not in (element.get("class") or ""):
                 yield element

@@ -54,7 +54,7 @@ def start_with_lead(
 
 def _is_body_start(block: TextBlock, texts: PageTexts) -> bool:
     return (
-        len(block.letters) >= _MIN_BODY_LETTERS
+        block.weight >= _MIN_BODY_LETTERS
         and texts.kinds[block.number] != "heading"
         and block.is_kept
     )
@@ -153,16 +153,21 @@ def _ancestors(element: Any) -> Iterator[Any]:
 def _opening(
     blocks: list[TextBlock], titles: list[str], *, with_title: bool
 ) -> Iterator[TextBlock]:
+    """Yield breadcrumbs, dates and titles before the text; entries after a colon belong to it."""
     body_letters = 0
+    is_announced = False
     for block in blocks:
         if not block.is_kept:
             continue
-        if _is_in_trail(block, titles) or _is_date(block):
+        is_entry = any(each.tag in _LISTS for each in _ancestors(block.pieces[0].holder))
+        is_announced = is_announced and is_entry
+        if not is_announced and (_is_in_trail(block, titles) or _is_date(block)):
             yield block
         elif not is_title(block, titles):
             body_letters += len(block.letters)
         elif not with_title:
             yield block
+        is_announced = is_announced or (not is_entry and block.text.endswith((":", "：")))
         if body_letters > _MAX_OPENING:
             return
 

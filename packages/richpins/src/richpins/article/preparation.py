@@ -18,8 +18,9 @@ from lxml import etree, html
 
 from richpins._permalinks import is_permalink
 from richpins.article.dialogs import remove_dialogs
+from richpins.article.formulas import write_formulas
 from richpins.article.images import ArticleImage, images_of
-from richpins.article.page_texts import INLINE, NO_TEXT
+from richpins.article.page_texts import INLINE, NO_TEXT, letters_of
 
 if TYPE_CHECKING:
     from richpins.document import Document
@@ -30,11 +31,6 @@ for _kept in (0x9, 0xA, 0xD):
     del _NOT_XML[_kept]
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
-_SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
-"""
-Elements with a formula's source, such as TeX. They are removed for plain text, which shows only the
-formula's symbols.
-"""
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
@@ -45,8 +41,11 @@ The first character of Linear A, whose characters are the stand-ins. Unicode cla
 letters, but only texts about Crete use them.
 """
 _MAX_STAND_INS = 200
-_INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-"""Soft hyphen, zero-width space, word joiner and byte order mark, which are all invisible."""
+_INVISIBLE = "\u00ad\u200b\u2060\u2061\u2062\u2063\u2064\ufeff"
+"""
+Soft hyphen, zero-width space, word joiner, the operators of formulas and byte order mark, which are
+all invisible.
+"""
 _DELETED_CHARACTERS = dict.fromkeys(map(ord, _INVISIBLE))
 
 
@@ -69,13 +68,13 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     tree = html.document_fromstring(readable, parser=parser)
     article = ArticleTree(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
     etree.strip_elements(tree, *_DROPPED, with_tail=False)
-    if not with_images:
-        etree.strip_elements(tree, *_SOURCES_OF_FORMULAS, with_tail=False)
+    write_formulas(tree, as_tex=with_images)
     for script in tree.iter("script"):
         _restore_escapes(script, stand_ins)
     for link in list(tree.iter("a")):
         _prepare_link(link, page)
     remove_dialogs(tree)
+    _release_quotes(tree)
     _remove_hidden(tree)
     _remove_advertisement_lines(tree)
     _prepare_code(tree)
@@ -160,6 +159,28 @@ def _remove_invisible(tree: Any) -> None:
 
 _INVISIBLE_STYLE = re.compile(r"(?:\A|;|\s)visibility\s?:\s?hidden", re.IGNORECASE)
 _MIN_LEFT = 200
+
+
+def _release_quotes(tree: Any) -> None:
+    """
+    Turn figures with a quotation into plain elements, because trafilatura leaves figures out.
+
+    A quotation that only repeats a passage of the text stays in its figure.
+    """
+    figures = [each for each in tree.iter("figure") if each.find(".//blockquote") is not None]
+    figures = [each for each in figures if each.find(".//img") is None]
+    if not figures:
+        return
+    letters = letters_of(tree.text_content())
+    for figure in figures[:_MAX_QUOTES]:
+        quotation = letters_of(figure.find(".//blockquote").text_content())
+        if quotation and letters.count(quotation) == 1:
+            figure.tag = "div"
+            for caption in figure.iter("figcaption"):
+                caption.tag = "p"
+
+
+_MAX_QUOTES = 50
 
 
 def _remove_advertisement_lines(tree: Any) -> None:

@@ -309,21 +309,29 @@ def _keep_announced(page: PageTexts) -> None:
             piece.kept and piece.end > piece.start for piece in inside
         ):
             continue
-        if inside and _is_announced(page, first) and _may_stand_between(element):
+        announcing = _announcing_letters(page, first) if inside else 0
+        if announcing >= _MIN_ANNOUNCING_SENTENCE or (announcing and _may_stand_between(element)):
             for piece in inside:
                 piece.kept = True
 
 
 _ANNOUNCED = frozenset({"ul", "ol", "blockquote", "pre", "code"})
+_MIN_ANNOUNCING_SENTENCE = 50
+"""
+A sentence with this many letters may announce a list of links. A shorter text, such as
+`Read also:`, announces teasers.
+"""
 
 
-def _is_announced(page: PageTexts, first: int) -> bool:
+def _announcing_letters(page: PageTexts, first: int) -> int:
+    """Return how many letters of the text that ends with a colon before a piece are kept, or 0."""
     for number in range(first - 1, max(-1, first - 1 - _MAX_PIECES_BEFORE), -1):
         piece = page.pieces[number]
         text = (piece.element.tail if piece.is_tail else piece.element.text) or ""
         if text.strip():
-            return piece.kept and text.rstrip().endswith((":", "："))
-    return False
+            is_announced = piece.kept and text.rstrip().endswith((":", "："))
+            return piece.end - page.starts[piece.block] if is_announced else 0
+    return 0
 
 
 _MAX_PIECES_BEFORE = 20

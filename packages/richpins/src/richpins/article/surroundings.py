@@ -30,6 +30,7 @@ _MAX_TEASER_LETTERS = 150
 _MIN_SENTENCE_LETTERS = 60
 _SENTENCE_ENDS = tuple('.!?"»)…。！？\u201d')
 _COMMENTS = re.compile(r"comment|disqus|komment|coment", re.IGNORECASE)
+_SIDEBAR = re.compile(r"(?<![a-z])side-?bar(?![a-z])", re.IGNORECASE)
 DISCUSSION = re.compile(r"forum|thread|topic|discussion|community|question|answer", re.IGNORECASE)
 """Names of elements around a discussion. There, the comments are the text."""
 
@@ -65,7 +66,9 @@ def remove_surroundings(
             far = [block for block, distance in above if distance >= _MIN_LEVELS_OF_MENUS]
             _remove(_menus(far, texts, container))
     if below and share >= _MIN_SHARE and not _is_discussion(container):
-        _remove(block for block in below if _is_comment(block, container))
+        _remove(block for block in below if _is_in_named(block, container, _COMMENTS))
+    if below and share >= _MIN_SHARE_WITH_TEASERS:
+        _remove(block for block in below if _is_in_named(block, container, _SIDEBAR))
     if below and share >= _MIN_SHARE_WITH_TEASERS:
         _remove(_teasers(below, [each for each in blocks if each.number > last], container))
 
@@ -91,7 +94,7 @@ def _menus(blocks: list[TextBlock], texts: PageTexts, container: Container) -> I
 
 def _is_sentence(block: TextBlock, texts: PageTexts) -> bool:
     return (
-        len(block.letters) >= _MIN_SENTENCE_LETTERS
+        block.weight >= _MIN_SENTENCE_LETTERS
         and texts.kinds[block.number] != "entry"
         and block.text.endswith(_SENTENCE_ENDS)
     )
@@ -101,10 +104,11 @@ def _is_discussion(container: Container) -> bool:
     return any(DISCUSSION.search(_names(each)) for each in container.levels)
 
 
-def _is_comment(block: TextBlock, container: Container) -> bool:
+def _is_in_named(block: TextBlock, container: Container, names: re.Pattern[str]) -> bool:
+    """Return True if an element around a block, but not around the article, has such a name."""
     element = block.pieces[0].holder
     while element not in container.levels:
-        if _COMMENTS.search(_names(element)):
+        if names.search(_names(element)):
             return True
         element = element.getparent()
     return False
@@ -122,7 +126,7 @@ def _teasers(
 
 
 def _is_running_text(block: TextBlock) -> bool:
-    return len(block.letters) > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
+    return block.weight > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
 
 
 def _has_teasers(group: list[TextBlock]) -> bool:

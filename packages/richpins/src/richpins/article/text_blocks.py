@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 from richpins.article.page_texts import PageTexts, Piece
+
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_WIDE_WEIGHT = 3
+"""A character of Chinese, Japanese or Korean is worth this many letters of other scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,13 @@ class TextBlock:
     @property
     def is_kept(self) -> bool:
         return any(piece.kept and piece.end > piece.start for piece in self.pieces)
+
+    @property
+    def weight(self) -> int:
+        """The number of letters that a text of this length has in an alphabet."""
+        if self.letters.isascii():
+            return len(self.letters)
+        return len(self.letters) + (_WIDE_WEIGHT - 1) * len(_WIDE.findall(self.letters))
 
     @property
     def text(self) -> str:

@@ -19,11 +19,15 @@ _MAX_BYLINES = 30
 
 
 def text_before_date(text: str) -> str:
-    """Return the text before a date: `Angela Mar` in `Angela Mar November 12, 2019`."""
+    """
+    Return the text before a date and its label, such as `Angela Mar` in
+    `Angela Mar Posted November 12, 2019`.
+    """
     start = date_in(text)
     if not start:
-        return text
-    before = text[:start].rstrip(_DATE_SEPARATORS)
+        return _LABEL_AFTER_NAME.sub("", text) if len(text) <= _MAX_DATED_CHARS else text
+    before = _WORD_BEFORE_DATE.sub("", text[:start].rstrip(_DATE_SEPARATORS))
+    before = _LABEL_AFTER_NAME.sub("", before)
     last_word = before.rpartition(" ")[2]
     is_weekday = (
         len(last_word) > _MAX_ABBREVIATION_CHARS and date_orders.weekday(last_word) is not None
@@ -49,6 +53,18 @@ def date_in(text: str) -> int | None:
     return start
 
 
+_LABEL_AFTER_NAME = re.compile(
+    r"(?<=\w)[\s,.|·–—•-]{0,5}\s(?:(?:first|last|zuletzt|dernière|última|ultimo)\s)?"
+    r"(?:(?:re)?(?:published|posted)|updated|modified|veröffentlicht|aktualisiert|publiée?|"
+    r"mise?\sà\sjour|publicad[oa]|a[ct]{1,2}ualiza(?:do|da|ción|ção)|pubblicat[oa]|aggiornat[oa]|"
+    r"gepubliceerd|geplaatst|bijgewerkt|opublikowano|zaktualizowano|publicera[dt]|uppdatera[dt]|"
+    r"publisert|oppdatert|udgivet|publiceret|opdateret|julkaistu|päivitetty|zveřejněno|aktualizováno|"
+    r"közzétéve|megjelent|frissítve|опубликовано|обновлено|yayınlanma|güncelleme|stand(?=:|\s\d))"
+    r"\b(?!\s(?:by|von|par|por|da|door|av|af)\b).*",
+    re.IGNORECASE,
+)
+"""The label of a date behind a name, and what follows it: `Posted on`."""
+_WORD_BEFORE_DATE = re.compile(r"(?<=\w)\W{0,5}\s(?:on|am|vom|le|el|il|op|den|em|at)\Z")
 _DATE_SEPARATORS = " ,|·–—-•"
 _MAX_ABBREVIATION_CHARS = 3
 _MAX_DATED_CHARS = 120
