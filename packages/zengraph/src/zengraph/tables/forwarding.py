@@ -46,6 +46,9 @@ class ForwardingTable(CellTable):
     ) -> dict[bytes, Row]:
         return self._table.get_many_needed(rows, guide, unneeded)
 
+    def get_many_names(self, rows: Sequence[bytes], column: bytes) -> dict[bytes, Row]:
+        return self._table.get_many_names(rows, column)
+
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
         return self._table.get_each(rows, columns)
 
