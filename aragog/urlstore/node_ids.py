@@ -60,28 +60,27 @@ class UrlNaming(Naming):
 
     def node_id(self, name: str) -> bytes:
         """Return the id of a URL's node. Cached, because a site's links repeat."""
-        node_id = self._ids.get(name)
-        if node_id is None:
-            node_id = super().node_id(name)
-            self._keep([(name, node_id)])
-        return node_id
+        return self._ids.get(name) or self._new_ids([name])[0]
 
     def node_ids(self, names: Sequence[str]) -> list[bytes]:
         """See `Naming.node_ids`."""
         cached = list(map(self._ids.get, names))
+        if None not in cached:
+            return cast("list[bytes]", cached)
         new = [name for name, node_id in zip(names, cached, strict=True) if node_id is None]
-        if new:
-            found = super().node_ids(new)
-            self._keep(list(zip(new, found, strict=True)))
-            rest = iter(found)
-            return [next(rest) if node_id is None else node_id for node_id in cached]
-        return cast("list[bytes]", cached)
+        found = self._new_ids(new)
+        if len(new) == len(names):
+            return found
+        rest = iter(found)
+        return [next(rest) if node_id is None else node_id for node_id in cached]
 
-    def _keep(self, ids: Sequence[tuple[str, bytes]]) -> None:
-        """Cache ids. Not in an `lru_cache`, which would take 0.4 µs for each new id."""
+    def _new_ids(self, names: Sequence[str]) -> list[bytes]:
+        """Compute ids and cache them; an `lru_cache` would take 0.4 µs more for each."""
+        ids = super().node_ids(names)
         if len(self._ids) + len(ids) > _CACHE_SIZE:
             self._ids.clear()
-        self._ids.update(ids)
+        self._ids.update(zip(names, ids, strict=True))
+        return ids
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
         """See `Naming.by_group`; takes 0.8 µs per URL."""
