@@ -32,8 +32,6 @@ PartOf = Callable[[bytes], tuple[bytes, bytes]]
 _PLACES = 16
 """The number of key ranges of a group. Each is in a different bucket (`_codec.bucket_of`)."""
 _PLACES_OF_PART = 4
-_Start = tuple[Sequence[bytes], bytes]
-"""How the ids of a part begin: the first byte in each of its places, and the next four bytes."""
 _HASH_START = 7
 """Where the hash of the name begins in ids with parts."""
 _CACHE_SIZE = 16_384
@@ -71,7 +69,7 @@ class Naming:
         self._part_of = part_of
         self._has_parts = has_parts
         self._prefix = lru_cache(maxsize=_CACHE_SIZE)(_prefix)
-        self._starts: dict[bytes, _Start] = {}
+        self._starts: dict[bytes, bytes] = {}
 
     @cached_property
     def together(self) -> bool:
@@ -119,23 +117,20 @@ class Naming:
         known, ids = self._starts.get, []
         for name in names:
             part, rest = part_of(name)
-            first_bytes, start = known(part) or self._new_start(part, name)
+            start = known(part) or self._new_start(part, name)
             digest = sha256(name).digest()
-            first = first_bytes[digest[0] % _PLACES_OF_PART]
+            first = _FIRST_BYTES[start[0]][digest[0] % _PLACES_OF_PART]
             order = _ordered(rest[:_ORDERED_CHARS])
-            ids.append(first + start + order + digest[_HASH_START:_ID_BYTES])
+            ids.append(first + start[1:] + order + digest[_HASH_START:_ID_BYTES])
         return ids
 
-    def _new_start(self, part: bytes, name: bytes) -> _Start:
-        """Return how the ids of a part begin, and cache it."""
-        group, of_part = self.group_hash(name), _prefix(part)
-        start = (
-            _FIRST_BYTES[group[0] & 0xF0 | of_part[0] & 0x0F],
-            group[1:] + of_part[1:2],
-        )
+    def _new_start(self, part: bytes, name: bytes) -> bytes:
+        """Return how ids of a part begin, with the first byte of its first place, and cache it."""
+        group, of_part = self.group_hash(name), sha256(part).digest()
+        first = _FIRST_BYTES[group[0] & 0xF0 | of_part[0] & 0x0F][0]
         if len(self._starts) >= _CACHE_SIZE:
             self._starts.clear()
-        self._starts[part] = start
+        start = self._starts[part] = first + group[1:] + of_part[1:2]
         return start
 
     def list_id(self, name: bytes) -> bytes:
@@ -170,7 +165,7 @@ def _first_bytes(first: int) -> Sequence[bytes]:
 
 
 _FIRST_BYTES = [_first_bytes(first) for first in range(256)]
-"""Computed once, because in some sites, nearly every page is in a folder of its own."""
+"""Computed once, because on some sites, nearly every page is in a folder of its own."""
 
 
 def _symbol_of(byte: int) -> int:
