@@ -10,7 +10,6 @@ names that have not changed since then. PAGES is a JSON file with `urls` and `ba
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -79,7 +78,7 @@ def read(store: Any, batches: Sequence[Sequence[str]]) -> dict[str, float]:
 
 def main() -> None:
     command, folder, pages = sys.argv[1:]
-    sys.path[0] = os.getcwd()  # instead of the folder of this script
+    sys.path[0] = str(Path.cwd())  # instead of the folder of this script
     from aragog.bootstrap.stores import url_store
     from aragog.settings import Settings
 

@@ -87,9 +87,7 @@ def of_one_host(packages: Sequence[Path], count: int, folder: Path) -> Pages:
     return Pages(list(url_of.values()), batches)
 
 
-def readers(
-    pages: Pages, formats: Sequence[int], other: Path | None, folder: Path
-) -> list[Reader]:
+def readers(pages: Pages, formats: Sequence[int], other: Path | None, folder: Path) -> list[Reader]:
     """Create and fill a store for each format, and before that one for the other version."""
     folder.mkdir()
     file = folder / "pages.json"

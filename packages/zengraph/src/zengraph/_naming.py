@@ -108,7 +108,7 @@ class Naming:
         return bytes([first]) + group[1:] + digest[GROUP_BYTES:]
 
     def ids_of(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return the `id_of` of each name, in order; a third faster for names of one part."""
+        """Return the `id_of` of each name, in order."""
         if self.together and self._used_parts is not None:
             return self._ids_with_parts(names, self._used_parts)
         return list(map(self.id_of, names))

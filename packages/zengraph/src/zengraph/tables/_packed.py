@@ -192,9 +192,8 @@ class _Slices:
         return self._compiled or self._take
 
     def _take(self, values: bytes, *ends: int) -> Values:
-        return tuple(
-            [None if span is None else values[ends[span[0]] : ends[span[1]]] for span in self._spans]
-        )
+        spans = self._spans
+        return tuple([None if s is None else values[ends[s[0]] : ends[s[1]]] for s in spans])
 
     def _compile(self) -> TakeValues:
         """Compile a function whose source contains only numbers."""
