@@ -25,7 +25,7 @@ COMMANDS = (
     "urgency priority", "fan_out", "busy_reads", "fetch_process", "shards", "packs",
     "plan_check",
     # These take less.
-    "compactors", "crawls memory", "enqueue", "extraction", "fetcher", "growth",
+    "batch_reads", "compactors", "crawls memory", "enqueue", "extraction", "fetcher", "growth",
     "growth_of_lists", "growth_windows", "hedging", "host_keys", "invariants", "latency", "limiter",
     "long_lists", "main_text_sets", "messages", "page_annotations", "page_lists", "page_text",
     "pinlater_bloat", "plan_costs", "politeness", "politeness --urgent --raise-to 10",

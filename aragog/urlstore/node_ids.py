@@ -9,9 +9,9 @@ A store keeps its id layout (`Tables.format`). In format 1, ids are hashes of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import cast
 
 from zengraph.links import GROUP_BYTES, PARTS, TOGETHER, Naming
 from zengraph.records import ID_BYTES
@@ -50,17 +50,39 @@ class UrlNaming(Naming):
 
     Args:
         find_format: returns the store's format (`Tables.format`); called twice at most.
+        max_cached: how many ids are cached at most.
     """
 
-    def __init__(self, find_format: Callable[[], int]) -> None:
+    def __init__(self, find_format: Callable[[], int], max_cached: int = _CACHE_SIZE) -> None:
         super().__init__(
             host_of, lambda: find_format() >= TOGETHER, folder_of, lambda: find_format() >= PARTS
         )
-        self._cached_id = lru_cache(maxsize=_CACHE_SIZE)(super().node_id)
+        self._ids: dict[str, bytes] = {}
+        self._max_cached = max_cached
 
     def node_id(self, name: str) -> bytes:
         """Return the id of a URL's node. Cached, because a site's links repeat."""
-        return self._cached_id(name)
+        return self._ids.get(name) or self._new_ids([name])[0]
+
+    def node_ids(self, names: Sequence[str]) -> list[bytes]:
+        """See `Naming.node_ids`."""
+        cached = list(map(self._ids.get, names))
+        if None not in cached:
+            return cast("list[bytes]", cached)
+        new = [name for name, node_id in zip(names, cached, strict=True) if node_id is None]
+        found = self._new_ids(new)
+        if len(new) == len(names):
+            return found
+        rest = iter(found)
+        return [next(rest) if node_id is None else node_id for node_id in cached]
+
+    def _new_ids(self, names: Sequence[str]) -> list[bytes]:
+        """Compute ids and cache them. An `lru_cache` could not take a whole batch at once."""
+        ids = super().node_ids(names)
+        if len(self._ids) + len(ids) > self._max_cached:
+            self._ids.clear()
+        self._ids.update(zip(names, ids, strict=True))
+        return ids
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
         """See `Naming.by_group`; takes 0.8 µs per URL."""

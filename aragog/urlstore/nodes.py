@@ -281,12 +281,14 @@ class Nodes:
     def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
         self.id_of = zen.node_id
+        self._ids_of = zen.node_ids
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
         """Return the node of each URL; an empty row if it has none."""
-        ids = {url: self.id_of(url) for url in urls}
-        rows = self._properties.get_many(list(ids.values()), columns)
-        return {url: rows.get(key, {}) for url, key in ids.items()}
+        urls = list(urls)
+        ids = self._ids_of(urls)
+        rows = self._properties.get_many(list(dict.fromkeys(ids)), columns)
+        return {url: rows.get(key, {}) for url, key in zip(urls, ids, strict=True)}
 
     def follow(
         self,

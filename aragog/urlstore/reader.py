@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from aragog.errors import BadInput
@@ -16,9 +16,12 @@ from aragog.urlstore.record_reader import (
     FACTS,
     REPORTS,
     from_cell,
+    has_two_pointers,
     newest_report,
+    plain_record,
     record_columns,
     record_of,
+    row_of,
     to_field_values,
     value_columns,
 )
@@ -26,7 +29,7 @@ from aragog.urlstore.records import FieldValues, ListPage, Record
 from urlspelling import normalize
 from urlspelling.canonical import KnownPage
 from zengraph import MultiGraph
-from zengraph.records import LabelWalk
+from zengraph.records import LabelWalk, Row
 
 _new_tuple = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)
@@ -77,12 +80,48 @@ class Pages:
         """See `UrlStore.get_many`."""
         normalized = [normalize(url) for url in urls]
         columns = record_columns(fields, info=info)
-        rows = self._nodes.follow(normalized, columns)
-        return [
-            record_of(url, canonical, row, fields, info=info, now_ms=self._zen.clock.now_ms)
-            for url in normalized
-            for canonical, row in [rows[url]]
+        if fields is None or columns is None or info:
+            rows = self._nodes.follow(normalized, columns)
+            return [
+                record_of(url, canonical, row, fields, info=info, now_ms=self._zen.clock.now_ms)
+                for url in normalized
+                for canonical, row in [rows[url]]
+            ]
+        return self._get_values(normalized, fields, columns)
+
+    def _get_values(
+        self, urls: Sequence[str], fields: Sequence[str], columns: tuple[bytes, ...]
+    ) -> list[Record | None]:
+        """`get_many` without times, which takes two thirds of the time."""
+        ids = self._zen.node_ids(urls)
+        found = list(map(self._properties.current_values_many(ids, columns).get, ids))
+        records = [
+            None if values is None else plain_record(url, values, fields)
+            for url, values in zip(urls, found, strict=True)
         ]
+        others = [
+            url
+            for url, values, record in zip(urls, found, records, strict=True)
+            if record is None and values is not None
+        ]
+        if not others:
+            return records
+        rows = self._rows(dict(zip(urls, found, strict=True)), columns)
+        followed = self._nodes.follow(others, columns, rows)
+        return [
+            record_of(url, *followed[url], fields, info=False, now_ms=self._zen.clock.now_ms)
+            if record is None and url in followed
+            else record
+            for url, record in zip(urls, records, strict=True)
+        ]
+
+    def _rows(
+        self, values_of: Mapping[str, tuple[bytes | None, ...] | None], columns: tuple[bytes, ...]
+    ) -> dict[str, Row]:
+        """Return rows with these values. Rows whose times matter are read again."""
+        rows = {url: row_of(columns, values or ()) for url, values in values_of.items()}
+        timed = [url for url, values in values_of.items() if values and has_two_pointers(values)]
+        return rows | self._nodes.read(timed, columns) if timed else rows
 
     def values(
         self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool = False
@@ -93,30 +132,28 @@ class Pages:
         Takes half the time of `get_many`: returns neither timestamps nor provenance, and facts
         (stored values of the last fetch) only if requested, as bytes.
         """
-        ids = list(map(self._zen.node_id, urls))
+        ids = self._zen.node_ids(urls)
         get_row = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
         fields_end, present = BEFORE_VALUES + len(fields), nodes.PRESENT
         records: list[FieldValues | None] = []
-        for url, key in zip(urls, ids, strict=True):
-            row = get_row(key)
+        add = records.append
+        for url, row in zip(urls, map(get_row, ids), strict=True):
             if row is None:
-                records.append(None)
+                add(None)
                 continue
-            sentinel, stored, canonical, version = row[:BEFORE_VALUES]
-            encoded_url = url.encode()
+            canonical = row[2]
             if (
-                (canonical is None or canonical == encoded_url)
-                and sentinel == present
-                and stored == encoded_url
+                row[1] == url.encode()
+                and (canonical is None or canonical == row[1])
+                and row[0] == present
             ):
-                head = (url, url, version or b"", row[BEFORE_VALUES:fields_end])
+                values = row[BEFORE_VALUES:fields_end]
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                records.append(
-                    _new_tuple(FieldValues, head + (row[fields_end:] if facts else _NO_FACTS))
-                )
+                head = (url, url, row[3] or b"", values)
+                add(_new_tuple(FieldValues, head + (row[fields_end:] if facts else _NO_FACTS)))
             else:
                 record = self.get(url, fields)
-                records.append(None if record is None else to_field_values(record, fields))
+                add(None if record is None else to_field_values(record, fields))
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:

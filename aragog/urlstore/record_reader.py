@@ -115,6 +115,51 @@ def to_field_values(record: Record, fields: tuple[str, ...]) -> FieldValues:
     )
 
 
+_BASE_COUNT = len(BASE)
+
+
+def plain_record(url: str, values: Sequence[bytes | None], fields: Sequence[str]) -> Record | None:
+    """
+    Return the record in a node, given the values of `record_columns`.
+
+    Returns None for nodes that need `record_of`: aliases, pages that are hidden or not stored, and
+    those where the times of cells decide something.
+    """
+    _, sentinel, stored, canonical, _, facts, version, key, pack, digest, length, due, _ = values[
+        :_BASE_COUNT
+    ]
+    if (
+        sentinel != nodes.PRESENT
+        or stored != url.encode()
+        or (canonical and canonical != stored)
+        or (key and pack)
+    ):
+        return None
+    pairs = zip(fields, values[_BASE_COUNT:], strict=True)
+    location = pack or key
+    return Record(
+        url,
+        url,
+        {name: value for name, value in pairs if value is not None},
+        {} if facts is None else orjson.loads(facts),
+        "" if version is None else version.decode(),
+        location.decode() if location else None,
+        None if digest is None else digest.decode(),
+        None if length is None else int(length),
+        int(due) if due else None,
+    )
+
+
+def row_of(columns: Sequence[bytes], values: Sequence[bytes | None]) -> Row:
+    """Return a row with these values, if there are any. The times of its cells are unknown (0)."""
+    return {c: Cell(v, 0) for c, v in zip(columns, values, strict=False) if v is not None}
+
+
+def has_two_pointers(values: Sequence[bytes | None]) -> bool:
+    """Return True if the times of cells decide where the content is (`nodes.content_cell`)."""
+    return all(values[BASE.index(column)] for column in nodes.POINTERS)
+
+
 def record_of(
     url: str,
     canonical: str,

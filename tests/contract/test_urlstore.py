@@ -4,7 +4,7 @@ import pytest
 
 from aragog.errors import CorruptContent, InvalidField, InvalidUrl, VersionConflict
 from aragog.urlstore.records import Due
-from tests.support.stores import NOW_MS, body, page, store_harness
+from tests.support.stores import NOW_MS, body, node_id, page, store_harness
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
@@ -378,3 +378,26 @@ def test_values_match_full_records(harness):
             assert each.values == tuple(record.fields.get(name) for name in names)
             assert (each.url, each.canonical_url) == (record.url, record.canonical_url)
             assert each.version.decode() == record.version
+
+
+def test_many_records_are_those_of_single_reads(harness):
+    """Plain pages, aliases, hidden pages, and two pointers, of which the newer one counts."""
+    store, nodes = harness.store, harness.tables["n"]
+    names = ("plain", "alias", "expired", "old", "new", "none")
+    urls = [f"http://{name}.example/" for name in names]
+    plain, alias, expired, old, new, _ = urls
+    parts = {"fields": {"title": b"x"}, "content": body("<p>text"), "due_at_ms": NOW_MS + 5}
+    store.write_pages([page(url, **parts) for url in (plain, old, new)])
+    store.write_pages([page(alias, canonical_url=plain, **parts)])
+    store.write_pages([page(expired, facts={"unavailable_after_ms": NOW_MS + 1}, **parts)])
+    for url, pack_at_ms in ((old, NOW_MS + 1), (new, NOW_MS + 3)):
+        nodes.put(node_id(url), {b"s:pack": b"a pack"}, at_ms=pack_at_ms)
+        nodes.put(node_id(url), {b"s:ckey": b"a key"}, at_ms=NOW_MS + 2)
+    harness.clock.advance_ms(1000)
+
+    for fields in (["title", "none"], []):
+        records = store.get_many([*urls, plain], fields)
+        assert records == [store.get(url, fields) for url in [*urls, plain]]
+    assert records[2].content_key is None
+    assert (records[3].content_key, records[4].content_key) == ("a key", "a pack")
+    assert records[5] is None

@@ -119,3 +119,16 @@ def test_naming_of_the_second_format_ignores_folders():
 @pytest.mark.parametrize("url", ["https://a.example/%F0", "https://a.example/\udc80", "x", ""])
 def test_every_node_id_has_sixteen_bytes(url):
     assert len(node_id(url)) == 16
+
+
+@pytest.mark.parametrize("form", [1, 2, 3])
+def test_batch_has_the_ids_of_its_urls_whatever_is_cached(form):
+    urls = [f"https://h{n % 5}.example/f{n % 7}/{n}?x={n}" for n in range(60)]
+    ids = [UrlNaming(lambda: form).id_of(url.encode()) for url in urls]
+    naming = UrlNaming(lambda: form, max_cached=100)
+    assert naming.node_ids(urls[:20]) == ids[:20]
+    assert naming.node_ids([*urls, urls[0]]) == [*ids, ids[0]]
+    others = [f"https://other.example/{n}" for n in range(90)]
+    assert naming.node_ids([*others, *urls]) == [*map(naming.node_id, others), *ids]
+    assert [naming.node_id(url) for url in urls] == ids
+    assert naming.node_ids([]) == []

@@ -83,3 +83,15 @@ def test_links_are_read_before_the_write_only_if_the_page_was_stored_before(harn
 
     harness.store.write_pages([page("http://new.example/", NOW_MS + 1, links=[B])])
     assert harness.tables.calls.count("o.get_many") == 1
+
+
+def test_fields_of_many_urls_take_one_call_or_two_with_aliases(harness):
+    harness.store.get_many([C, "http://nobody.example/"], ["t"])
+    assert harness.tables.calls == ["n.values_many"]
+    harness.tables.calls.clear()
+    records = harness.store.get_many([A, C, B], ["t"])
+    assert [record.canonical_url for record in records] == [B, C, B]
+    assert harness.tables.calls == ["n.values_many"]
+    harness.tables.calls.clear()
+    harness.store.get_many([A], ["t"])
+    assert harness.tables.calls == ["n.values_many", "n.get_many"]

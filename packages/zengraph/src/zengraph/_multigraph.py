@@ -94,6 +94,10 @@ class MultiGraph(ParallelEdges):
         """Return the id of the node with this name, 16 bytes."""
         return self.naming.node_id(name)
 
+    def node_ids(self, names: Sequence[str]) -> list[bytes]:
+        """Return the ids of nodes with these names, in order."""
+        return self.naming.node_ids(names)
+
     # Writing in batches
 
     def mutate(self, puts: Sequence[Put]) -> None:

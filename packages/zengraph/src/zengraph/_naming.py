@@ -18,7 +18,7 @@ is in four of the group's ranges, so that a group with a single part does not fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 
@@ -69,7 +69,7 @@ class Naming:
         self._part_of = part_of
         self._has_parts = has_parts
         self._prefix = lru_cache(maxsize=_CACHE_SIZE)(_prefix)
-        self._starts: dict[bytes, Sequence[bytes]] = {}
+        self._starts: dict[bytes, bytes] = {}
 
     @cached_property
     def together(self) -> bool:
@@ -84,6 +84,10 @@ class Naming:
         """Return the id of the node with this name, 16 bytes."""
         return self.id_of(name.encode("utf-8", "surrogatepass"))
 
+    def node_ids(self, names: Sequence[str]) -> list[bytes]:
+        """Return the `node_id` of each name, in order."""
+        return self.ids_of([name.encode("utf-8", "surrogatepass") for name in names])
+
     def id_of(self, name: bytes) -> bytes:
         """
         Return the `node_id` of a name given as bytes.
@@ -94,30 +98,40 @@ class Naming:
         Then the probability is 3 * 10^-5 among 10^9 names of one part that begin with the same
         characters.
         """
+        if self.together and self._used_parts is not None:
+            return self._ids_with_parts([name], self._used_parts)[0]
         digest = sha256(name).digest()[:_ID_BYTES]
         if not self.together:
             return digest
-        if self._used_parts is not None:
-            part, rest = self._used_parts(name)
-            starts = self._starts.get(part) or self._new_starts(part, name)
-            order = _ordered(rest[:_ORDERED_CHARS])
-            return starts[digest[0] % _PLACES_OF_PART] + order + digest[_HASH_START:]
         group = self.group_hash(name)
         first = group[0] & 0xF0 | digest[0] & 0x0F
         return bytes([first]) + group[1:] + digest[GROUP_BYTES:]
 
-    def _new_starts(self, part: bytes, name: bytes) -> Sequence[bytes]:
-        """Return the id prefixes of a part, one for each of its key ranges, and cache them."""
-        group, of_part = self.group_hash(name), _prefix(part)
-        places = [of_part[0] + place for place in range(0, _PLACES, _PLACES // _PLACES_OF_PART)]
-        starts = [
-            bytes([group[0] & 0xF0 | place % _PLACES]) + group[1:] + of_part[1:2]
-            for place in places
-        ]
+    def ids_of(self, names: Sequence[bytes]) -> list[bytes]:
+        """Return the `id_of` of each name, in order."""
+        if self.together and self._used_parts is not None:
+            return self._ids_with_parts(names, self._used_parts)
+        return list(map(self.id_of, names))
+
+    def _ids_with_parts(self, names: Iterable[bytes], part_of: PartOf) -> list[bytes]:
+        known, ids = self._starts.get, []
+        for name in names:
+            part, rest = part_of(name)
+            start = known(part) or self._new_start(part, name)
+            digest = sha256(name).digest()
+            first = _FIRST_BYTES[start[0]][digest[0] % _PLACES_OF_PART]
+            order = _ordered(rest[:_ORDERED_CHARS])
+            ids.append(first + start[1:] + order + digest[_HASH_START:_ID_BYTES])
+        return ids
+
+    def _new_start(self, part: bytes, name: bytes) -> bytes:
+        """Return how ids of a part begin, with the first byte of its first place, and cache it."""
+        group, of_part = self.group_hash(name), sha256(part).digest()
+        first = _FIRST_BYTES[group[0] & 0xF0 | of_part[0] & 0x0F][0]
         if len(self._starts) >= _CACHE_SIZE:
             self._starts.clear()
-        self._starts[part] = starts
-        return starts
+        start = self._starts[part] = first + group[1:] + of_part[1:2]
+        return start
 
     def list_id(self, name: bytes) -> bytes:
         """
@@ -142,6 +156,16 @@ class Naming:
 
 def _prefix(group: bytes) -> bytes:
     return sha256(group).digest()[:GROUP_BYTES]
+
+
+def _first_bytes(first: int) -> Sequence[bytes]:
+    """Return the first bytes of a part's ids: those of its places, from that of `first` on."""
+    places = range(first, first + _PLACES, _PLACES // _PLACES_OF_PART)
+    return [bytes([first & 0xF0 | place % _PLACES]) for place in places]
+
+
+_FIRST_BYTES = [_first_bytes(first) for first in range(256)]
+"""Computed once, because on some sites, nearly every page is in a folder of its own."""
 
 
 def _symbol_of(byte: int) -> int:

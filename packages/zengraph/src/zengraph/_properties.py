@@ -13,6 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from zengraph._leases import CellLeases
 from zengraph.clock import Clock
 from zengraph.tables import Cell, CellSize, Row, RowSizes, Salvaged, Tables, newest_ms
+from zengraph.tables.read_cache import CachedTables
 
 __all__ = ["Cell", "CellSize", "Row", "Salvaged", "newest_ms"]
 
@@ -22,6 +23,8 @@ class NodeStore:
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["n"]
+        uncached = tables.uncached if isinstance(tables, CachedTables) else tables
+        self._uncached = uncached["n"]
 
     def get(self, node_id: bytes, names: Sequence[bytes] | None = None) -> Row:
         """Return all or some properties of a node; empty if the node has none of them."""
@@ -41,6 +44,12 @@ class NodeStore:
         them.
         """
         return self._table.values_many(node_ids, names)
+
+    def current_values_many(
+        self, node_ids: Sequence[bytes], names: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        """Like `values_many`, but never from a read cache."""
+        return self._uncached.values_many(node_ids, names)
 
     def sizes_many(self, node_ids: Sequence[bytes]) -> dict[bytes, RowSizes]:
         return self._table.sizes_many(node_ids)

@@ -71,3 +71,22 @@ def test_names_sort_like_their_first_three_characters():
         [b"", b"1", b"10", b"100", b"1000", b"2", b"a", b"ab", b"b-1", b"b1", b"zz", b"~"]
     )
     assert [_ordered(name[:3]) for name in names] == sorted(_ordered(name[:3]) for name in names)
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        Naming(),
+        Naming(group_of, lambda: True),
+        with_parts(),
+        with_parts(has_parts=False),
+        Naming(group_of, lambda: False, part_of, lambda: True),
+    ],
+)
+def test_batch_has_the_ids_of_its_names(naming):
+    some = NAMES[:200] + NAMES[:20]
+    assert naming.ids_of(some) == [naming.id_of(name) for name in some]
+    assert naming.node_ids(["a/b/c", "ä/b", "\udc80"]) == [
+        naming.node_id(name) for name in ("a/b/c", "ä/b", "\udc80")
+    ]
+    assert naming.ids_of([]) == []

@@ -148,25 +148,65 @@ def values_of_rows(
     """
     result: dict[bytes, Values] = {}
     head: bytes | None = None
-    spans: Spans = ()
+    take: TakeValues | None = None
     for key, data in rows:
         if head is None or not data.startswith(head):
             count, length = RowHead.unpack_from(data)
             ends_at = RowHead.size + length
             head = data[:ends_at]
-            ends_of, spans = _places(read_numbers(head[RowHead.size :], columns))
+            ends_of, slices = _places(read_numbers(head[RowHead.size :], columns))
+            take = None if slices is None else slices.function()
             ends_at += 8 * count
             values_at = ends_at + 4 * (count + 1)
-        if spans:
-            ends, values = ends_of(data, ends_at), data[values_at:]
-            result[key] = tuple(
-                [None if end is None else values[ends[begin] : ends[end]] for begin, end in spans]
-            )
+        if take is not None:
+            result[key] = take(data[values_at:], *ends_of(data, ends_at))
     return result
 
 
-Spans = tuple[tuple[int, int | None], ...]
-"""For each value, the indexes of the offsets at which it begins and ends."""
+TakeValues = Callable[..., Values]
+"""Returns the values of the columns, given all values of a row and the required offsets."""
+Spans = tuple[tuple[int, int] | None, ...]
+"""For each column, the indexes of the offsets of its value; None if the row lacks the column."""
+_MIN_USES = 8
+
+
+class _Slices:
+    """
+    Takes the values of some columns out of a row.
+
+    A compiled function with one slice per column takes three quarters of the time of a loop, but
+    compiling takes 60 µs. So only functions that are used again are compiled.
+    """
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+        self._uses = 0
+        self._compiled: TakeValues | None = None
+
+    def function(self) -> TakeValues:
+        if self._compiled is not None:
+            return self._compiled
+        self._uses += 1
+        if self._uses >= _MIN_USES:
+            self._compiled = self._compile()
+        return self._compiled or self._take
+
+    def _take(self, values: bytes, *ends: int) -> Values:
+        spans = self._spans
+        return tuple([None if s is None else values[ends[s[0]] : ends[s[1]]] for s in spans])
+
+    def _compile(self) -> TakeValues:
+        """Compile a function whose source contains only numbers."""
+        spans = self._spans
+        slices = ["None" if span is None else f"v[e{span[0]}:e{span[1]}]" for span in spans]
+        count = 1 + max(span[1] for span in spans if span is not None)
+        names = ", ".join(f"e{n}" for n in range(count))
+        take: TakeValues = eval(f"lambda v, {names}: ({', '.join(slices)},)")  # noqa: S307
+        return take
+
+
+_slices = lru_cache(maxsize=256)(_Slices)
+"""Rows of many shapes share these, because only the order of the columns matters."""
 
 
 class Places(NamedTuple):
@@ -174,11 +214,8 @@ class Places(NamedTuple):
 
     ends_of: Callable[[bytes, int], tuple[int, ...]]
     """Reads only the required offsets."""
-    spans: Spans
-    """
-    For each column, the indexes of its value's offsets, or (0, None) if the row lacks the column.
-    Empty if the row lacks all columns.
-    """
+    slices: _Slices | None
+    """Takes the values at these offsets; None if the row lacks all columns."""
 
 
 @lru_cache(maxsize=1024)
@@ -188,9 +225,9 @@ def _places(numbers: Numbers) -> Places:
     needed = sorted({*cells, *(cell + 1 for cell in cells)})
     place = {offset: n for n, offset in enumerate(needed)}
     gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
-    spans = [(0, None) if n is None else (place[n], place[n + 1]) for n in numbers]
+    spans = tuple(None if n is None else (place[n], place[n + 1]) for n in numbers)
     ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
-    return Places(ends_of, tuple(spans) if cells else ())
+    return Places(ends_of, _slices(spans) if cells else None)
 
 
 @lru_cache(maxsize=1024)

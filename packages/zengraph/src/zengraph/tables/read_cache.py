@@ -157,19 +157,23 @@ class CachedTables(ForwardingTables):
     An engine's tables with a cache for nodes.
 
     A failed write also drops its rows, because it may have been executed.
+
+    Attributes:
+        uncached: the engine's tables.
     """
 
     def __init__(self, tables: Tables, cache: ReadCache) -> None:
         super().__init__(tables)
+        self.uncached = tables
         self._cache = cache
         self._nodes = _CachedNodes(tables[NODES], cache)
 
     def __getitem__(self, name: str) -> CellTable:
-        return self._nodes if name == NODES else self._tables[name]
+        return self._nodes if name == NODES else self.uncached[name]
 
     def write(self, puts: Sequence[Put]) -> None:
         try:
-            self._tables.write(puts)
+            self.uncached.write(puts)
         finally:
             self._cache.drop([row for name, row, _, _ in puts if name == NODES])
 

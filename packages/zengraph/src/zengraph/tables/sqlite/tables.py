@@ -209,10 +209,14 @@ class SqliteTable(CellTable):
             yield firsts[0], list(items)
             return
         files: dict[int, list[T]] = {}
+        count = self._shards.count
         for first, item in zip(firsts, items, strict=True):
-            files.setdefault(self._shards.number(first), []).append(item)
-        for file_items in files.values():
-            yield first_byte(file_items[0]), file_items
+            number = first % count  # a call of `StoreFiles.number` would take longer
+            if number in files:
+                files[number].append(item)
+            else:
+                files[number] = [item]
+        yield from files.items()
 
 
 class SqliteTables(Tables):
