@@ -40,6 +40,10 @@ def jars(cache: Path = CACHE) -> Path:
     return java.jars(HERE / "pom.xml", cache)
 
 
+class MasterEnded(CannotStart):
+    """The master ended before it was ready."""
+
+
 class HBaseServer:
     """
     One HBase in `folder`, with one gateway per entry of `ports` (0 for a free port).
@@ -74,7 +78,17 @@ class HBaseServer:
         return f"127.0.0.1:{self._inner['zookeeper_port']}:/hbase"
 
     def start(self, *, timeout_s: float = MAX_START_S) -> Self:
-        """Start it and wait until every gateway answers. Raises CannotStart if one does not."""
+        """
+        Start it and wait until every gateway answers. Raises CannotStart if one does not.
+
+        Once in many hundred starts, a master gives up after 200 s. Then this starts it once more.
+        """
+        try:
+            return self._start(timeout_s)
+        except MasterEnded:
+            return self._start(timeout_s)
+
+    def _start(self, timeout_s: float) -> Self:
         try:
             self._configure()
             self.start_master()
@@ -103,7 +117,8 @@ class HBaseServer:
         while time.monotonic() < deadline_s:
             for name, process in (("master", self._master), ("gateway", self._gateways[number])):
                 if process is not None and process.poll() is not None:
-                    raise CannotStart(f"HBase's {name} ended:\n{self._log_tail()}")
+                    error = MasterEnded if name == "master" else CannotStart
+                    raise error(f"HBase's {name} ended:\n{self._log_tail()}")
             try:
                 connection = happybase.Connection("127.0.0.1", self.ports[number], timeout=5000)
                 try:
