@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 _TEX = re.compile(r"(?i)(?:\A|[/-])(?:x-)?(?:la)?tex\b")
-_DISPLAY_STYLE = re.compile(r"\A\{\\(?:displaystyle|textstyle)\b\s*(.*)\}\Z", re.DOTALL)
+_DISPLAY_STYLE = re.compile(r"\A\{\\(?:displaystyle|textstyle)\b ?(.*)\}\Z", re.DOTALL)
 _SCRIPT = re.compile(r"(?i)math/(?:la)?tex\b")
 _INVISIBLE = {ord(sign): None for sign in "\u2061\u2062\u2063\u2064"}
 """Function application, and invisible multiplication, separator and addition."""
